@@ -1,0 +1,1 @@
+"""Programs that use Lacuna: a Python client, simulation, replay and load test."""
