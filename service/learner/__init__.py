@@ -1,0 +1,19 @@
+"""The paper on a few pages: moments, estimate, completion, regression, policies."""
+
+from .arms import Arms
+from .config import Constants, LearnerConfig
+from .errors import BadInput, BadState, LearnerError
+from .learner import Choices, Learner
+from .moments import Moments
+
+__all__ = [
+    "Arms",
+    "BadInput",
+    "BadState",
+    "Choices",
+    "Constants",
+    "Learner",
+    "LearnerConfig",
+    "LearnerError",
+    "Moments",
+]

@@ -1,0 +1,118 @@
+"""The arms of one or many requests, checked once at the door."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numba
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .errors import BadInput
+
+Floats = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+# Squares and their sums must stay finite: (1e100)² · rows · d is far below 1.8e308.
+MAX_MAGNITUDE = 1e100
+
+
+@dataclass(frozen=True, slots=True)
+class Arms:
+    """All arms of R requests, one below the other; request r owns rows starts[r]:starts[r+1]."""
+
+    x: Floats  # (A, d), 0 where missing
+    observed: Mask  # (A, d), the paper's mask m
+    starts: NDArray[np.int64]  # (R+1,)
+
+    @property
+    def requests(self) -> int:
+        return len(self.starts) - 1
+
+    @property
+    def counts(self) -> NDArray[np.int64]:
+        """K of each request."""
+        return np.diff(self.starts)  # (R,)
+
+    @classmethod
+    def of(
+        cls, features: ArrayLike, mask: ArrayLike | None = None, *, dimension: int | None = None
+    ) -> Arms:
+        """One request: (K, d) numbers, NaN where missing; `mask` 0 also means missing.
+
+        >>> Arms.of([[1.0, float("nan")]]).observed
+        array([[ True, False]])
+        """
+        raw = _matrix(features, "features", dimension)
+        kept = None if mask is None else _mask(mask, raw.shape)
+        x = np.empty(raw.shape)
+        observed = np.empty(raw.shape, dtype=np.bool_)
+        bad = _split(raw, np.empty((0, 0)) if kept is None else kept, x, observed)
+        if bad >= 0:
+            row, column = divmod(bad, raw.shape[1])
+            raise BadInput(
+                f"features[{row}][{column}]",
+                f"must be finite and at most {MAX_MAGNITUDE:g} in size, or NaN where missing",
+            )
+        return cls(x, observed, np.array([0, len(raw)]))
+
+    @classmethod
+    def join(cls, requests: Sequence[Arms]) -> Arms:
+        """Many requests as one batch, in order."""
+        if len(requests) == 1:
+            return requests[0]
+        starts = np.zeros(len(requests) + 1, dtype=np.int64)
+        np.cumsum([len(arms.x) for arms in requests], out=starts[1:])
+        return cls(
+            np.concatenate([arms.x for arms in requests]),
+            np.concatenate([arms.observed for arms in requests]),
+            starts,
+        )
+
+
+def _matrix(features: ArrayLike, name: str, dimension: int | None) -> Floats:
+    try:
+        raw = np.ascontiguousarray(features, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise BadInput(name, "must be rows of numbers, all of one length") from error
+    if raw.ndim != 2:
+        raise BadInput(name, f"must have two axes, (arms, features); it has {raw.ndim}")
+    if raw.shape[0] == 0:
+        raise BadInput(name, "must hold at least one arm")
+    if raw.shape[1] == 0:
+        raise BadInput(name, "must hold at least one feature per arm")
+    if dimension is not None and raw.shape[1] != dimension:
+        raise BadInput(name, f"must have {dimension} features per arm; it has {raw.shape[1]}")
+    return raw
+
+
+def _mask(mask: ArrayLike, shape: tuple[int, ...]) -> Floats:
+    try:
+        kept = np.ascontiguousarray(mask, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise BadInput("mask", "must be rows of 0 and 1") from error
+    if kept.shape != shape:
+        raise BadInput("mask", f"must have the shape of features, {shape}; it has {kept.shape}")
+    if not np.isin(kept, (0.0, 1.0)).all():
+        raise BadInput("mask", "must hold only 0 (missing) and 1 (observed)")
+    return kept
+
+
+@numba.njit(cache=True, nogil=True)
+def _split(raw, kept, x, observed):  # type: ignore[no-untyped-def]
+    """Values and mask apart; the flat position of the first unusable value, or −1."""
+    rows, d = raw.shape
+    masked = kept.shape[0] > 0
+    for i in range(rows):
+        for j in range(d):
+            value = raw[i, j]
+            if np.isnan(value) or (masked and kept[i, j] == 0.0):
+                x[i, j] = 0.0
+                observed[i, j] = False
+            elif abs(value) <= MAX_MAGNITUDE:
+                x[i, j] = value
+                observed[i, j] = True
+            else:
+                return i * d + j
+    return -1

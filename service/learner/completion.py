@@ -1,0 +1,159 @@
+"""Every hole filled with its conditional expectation (Theorem noisyGerased, x̄(ν, Σ, x)).
+
+With observed set S and missing set U:
+    x̄_S = x_S
+    x̄_U = ν_U + Σ_US Σ_SS⁻¹ (x − ν)_S        solved on S, or, the same number,
+        = ν_U − Ω_UU⁻¹ Ω_US (x − ν)_S        solved on U, where Ω = Σ⁻¹
+"""
+
+from __future__ import annotations
+
+import numba
+import numpy as np
+
+from .arms import Floats, Mask
+from .estimate import Estimate
+
+# Pivots and eigenvalues below this share of the largest count as zero: then the Moore-Penrose
+# inverse stands in, as in the paper's notation.
+RELATIVE_ZERO = 1e-12
+
+
+def complete(x: Floats, observed: Mask, estimate: Estimate) -> tuple[Floats, int]:
+    """ẑ = [1; x̄] for every row, and how many entries were completed."""
+    rows, d = x.shape
+    z = np.empty((rows, d + 1))
+    completed = complete_rows(x, observed, estimate.nu, estimate.sigma, estimate.omega, z)
+    return z, completed
+
+
+def with_one(x: Floats) -> Floats:
+    """[1; x]: of completed rows ẑ, of rows with holes (0) what OFUL sees."""
+    z = np.empty((len(x), x.shape[1] + 1))
+    z[:, 0] = 1.0
+    z[:, 1:] = x
+    return z
+
+
+@numba.njit(cache=True, nogil=True)
+def complete_rows(x, observed, nu, sigma, omega, z):  # type: ignore[no-untyped-def]
+    """Fill z (A, d+1) from x (A, d); the number of completed entries. Empty omega: solve on S."""
+    rows, d = x.shape
+    has_precision = omega.shape[0] > 0
+    side = np.empty(d, np.int64)  # the indices solved on
+    delta = np.empty(d)  # (x − ν) on S, 0 on U
+    weights = np.empty(d)  # Σ_SS⁻¹ (x − ν)_S on S, 0 on U
+    matrix = np.empty((d, d))
+    right = np.empty(d)
+    completed = 0
+    for row in range(rows):
+        z[row, 0] = 1.0
+        missing = 0
+        for j in range(d):
+            if observed[row, j]:
+                z[row, j + 1] = x[row, j]
+                delta[j] = x[row, j] - nu[j]
+            else:
+                z[row, j + 1] = nu[j]
+                delta[j] = 0.0
+                missing += 1
+        completed += missing
+        if missing == 0 or missing == d:
+            continue
+
+        solve_on_missing = has_precision and 2 * missing <= d
+        n = 0
+        for j in range(d):
+            if observed[row, j] != solve_on_missing:
+                side[n] = j
+                n += 1
+        source = omega if solve_on_missing else sigma
+        if solve_on_missing:
+            for i in range(n):
+                right[i] = -_dot(omega[side[i]], delta)  # −Ω_US (x − ν)_S
+        else:
+            for i in range(n):
+                right[i] = delta[side[i]]
+        _gather(source, side, n, matrix)
+        if not _cholesky_solve(matrix, right, n):
+            _gather(source, side, n, matrix)
+            _pseudo_solve(matrix, right, n)
+
+        if solve_on_missing:
+            for i in range(n):
+                z[row, side[i] + 1] += right[i]
+        else:
+            weights[:] = 0.0
+            for i in range(n):
+                weights[side[i]] = right[i]
+            for j in range(d):
+                if not observed[row, j]:
+                    z[row, j + 1] += _dot(sigma[j], weights)  # Σ_US Σ_SS⁻¹ (x − ν)_S
+    return completed
+
+
+@numba.njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
+def _dot(a, b):  # type: ignore[no-untyped-def]
+    total = 0.0
+    for i in range(a.shape[0]):
+        total += a[i] * b[i]
+    return total
+
+
+@numba.njit(cache=True, nogil=True)
+def _gather(source, side, n, matrix):  # type: ignore[no-untyped-def]
+    for i in range(n):
+        for j in range(i + 1):
+            matrix[i, j] = source[side[i], side[j]]
+
+
+@numba.njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
+def _cholesky_solve(a, right, n):  # type: ignore[no-untyped-def]
+    """right ← a⁻¹ right, the lower half of a given and overwritten; False, and right as it was,
+    where a is not safely positive definite."""
+    largest = 0.0
+    for i in range(n):
+        largest = max(largest, a[i, i])
+    for i in range(n):
+        for j in range(i):
+            total = a[i, j]
+            for k in range(j):
+                total -= a[i, k] * a[j, k]
+            a[i, j] = total / a[j, j]
+        pivot = a[i, i]
+        for k in range(i):
+            pivot -= a[i, k] * a[i, k]
+        if not pivot > RELATIVE_ZERO * largest:
+            return False
+        a[i, i] = np.sqrt(pivot)
+    for i in range(n):
+        total = right[i]
+        for k in range(i):
+            total -= a[i, k] * right[k]
+        right[i] = total / a[i, i]
+    for i in range(n - 1, -1, -1):
+        right[i] /= a[i, i]
+        for k in range(i):  # row i of the factor, contiguous
+            right[k] -= a[i, k] * right[i]
+    return True
+
+
+@numba.njit(cache=True, nogil=True)
+def _pseudo_solve(a, right, n):  # type: ignore[no-untyped-def]
+    """right ← a⁺ right for a symmetric, perhaps indefinite or singular a (lower half given)."""
+    full = np.empty((n, n))
+    for i in range(n):
+        for j in range(i + 1):
+            full[i, j] = a[i, j]
+            full[j, i] = a[i, j]
+    values, vectors = np.linalg.eigh(full)
+    smallest = RELATIVE_ZERO * np.max(np.abs(values))
+    solution = np.zeros(n)
+    for k in range(n):
+        if abs(values[k]) > smallest:
+            along = 0.0
+            for i in range(n):
+                along += vectors[i, k] * right[i]
+            for i in range(n):
+                solution[i] += vectors[i, k] * along / values[k]
+    right[:n] = solution

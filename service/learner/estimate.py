@@ -1,0 +1,131 @@
+"""From moments to the distribution of the features: p̂, ν̂, Σ̂ and the precision Ω̂ = Σ̂⁻¹."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import lapack
+
+from .arms import Floats
+from .moments import Moments
+
+# Eigenvalues of the guarded correlation matrix are at least this. Scale-free; far below what a
+# real feature's own noise contributes, far above rounding.
+EIGENVALUE_FLOOR = 1e-6
+# Correlations are multiplied by N₂/(N₂ + this), N₂ the rows in which both features were seen.
+SHRINKAGE_ROWS = 2.0
+# A variance this small against the mean square is rounding: the feature is a constant.
+CONSTANT_VARIANCE = 1e-12
+
+NO_PRECISION = np.empty((0, 0))
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """What completion needs. `omega` is empty where Σ̂ has no usable inverse (preset `paper`)."""
+
+    p_hat: float
+    nu: Floats  # (d,)    ν̂
+    sigma: Floats  # (d, d)  Σ̂
+    omega: Floats  # (d, d)  Ω̂ = Σ̂⁻¹, or (0, 0)
+    arms: int  # N it was made from
+
+
+def observed_rate(moments: Moments) -> float:
+    """p̂ = max(1, n) / (d N)"""
+    return max(1.0, moments.observed_entries) / (moments.dimension * max(1, moments.arms))
+
+
+def uniform(moments: Moments) -> tuple[float, Floats, Floats]:
+    """The paper's estimate (Algorithm 1): one missing rate for all features."""
+    n_arms = max(1, moments.arms)
+    p = observed_rate(moments)
+    nu = moments.xi / (n_arms * p)  # ν̂ = ξ / (N p̂)
+    # Σ̂ = (Z/N) ∘ ((p̂−1)/p̂² I + 1/p̂² 11ᵀ) − ν̂ν̂ᵀ
+    sigma = moments.z / (n_arms * p * p)
+    diagonal = np.einsum("ii->i", sigma)
+    diagonal *= p  # (p̂−1)/p̂² + 1/p̂² = 1/p̂
+    sigma -= np.outer(nu, nu)
+    return p, nu, sigma
+
+
+def per_feature(moments: Moments) -> tuple[float, Floats, Floats]:
+    """Every feature, and every pair, divided by how often it was really seen.
+
+    What was never seen together has covariance 0; what was never seen at all has mean 0.
+    """
+    seen = np.maximum(moments.p, 1.0)  # (d, d)
+    nu = moments.xi / np.diagonal(seen)  # ν̂_j = ξ_j / P_jj
+    sigma = moments.z / seen - np.outer(nu, nu)  # Σ̂_ij = Z_ij / P_ij − ν̂_i ν̂_j
+    sigma[moments.p == 0.0] = 0.0
+    return observed_rate(moments), nu, sigma
+
+
+def exact(moments: Moments) -> Estimate:
+    """Preset `paper`: Σ̂ as it falls out, indefinite or not; Ω̂ only where it is safe to use."""
+    p, nu, sigma = uniform(moments)
+    return Estimate(p, nu, sigma, _precision(sigma), moments.arms)
+
+
+def guarded(moments: Moments, *, uniform_missingness: bool) -> Estimate:
+    """Positive definite whatever came in: shrunk a little, then floored, on the correlation scale.
+
+    Method-of-moments covariances can be indefinite. Shrinkage toward the diagonal vanishes as the
+    pairs are seen more often; the floor is met only where it is needed.
+    """
+    p, nu, sigma = uniform(moments) if uniform_missingness else per_feature(moments)
+    variance = np.diagonal(sigma).copy()
+    second = np.diagonal(moments.z) / np.maximum(np.diagonal(moments.p), 1.0)
+    constant = variance <= CONSTANT_VARIANCE * np.maximum(second, nu * nu)
+    # A constant feature is its mean and tells nothing of others: variance 1, covariances 0.
+    scale = np.sqrt(np.where(constant, 1.0, variance))  # (d,)
+    correlation = sigma / np.outer(scale, scale)
+    correlation *= moments.p / (moments.p + SHRINKAGE_ROWS)
+    np.clip(correlation, -1.0, 1.0, out=correlation)
+    correlation[constant, :] = 0.0
+    correlation[:, constant] = 0.0
+    np.fill_diagonal(correlation, 1.0)
+
+    correlation, inverse = _floored(correlation)
+    sigma = correlation * np.outer(scale, scale)
+    omega = inverse / np.outer(scale, scale)
+    return Estimate(p, nu, sigma, omega, moments.arms)
+
+
+def _floored(correlation: Floats) -> tuple[Floats, Floats]:
+    """Eigenvalues below the floor raised to it; the result and its inverse."""
+    d = len(correlation)
+    # All eigenvalues are above the floor iff C − floor·I has a Cholesky factor: far cheaper
+    # than the eigenvalues themselves, and the usual case.
+    _, info = lapack.dpotrf(correlation - EIGENVALUE_FLOOR * np.eye(d), lower=1)
+    if info == 0:
+        inverse = _inverse(correlation)
+        if inverse is not None:
+            return correlation, inverse
+    values, vectors = np.linalg.eigh(correlation)
+    values = np.maximum(values, EIGENVALUE_FLOOR)
+    return (vectors * values) @ vectors.T, (vectors / values) @ vectors.T
+
+
+def _inverse(matrix: Floats) -> Floats | None:
+    factor, info = lapack.dpotrf(matrix, lower=1)
+    if info != 0:
+        return None
+    half, info = lapack.dpotri(factor, lower=1)
+    if info != 0:
+        return None
+    lower = np.tril(half)
+    return np.ascontiguousarray(lower + np.tril(lower, -1).T)
+
+
+def _precision(sigma: Floats) -> Floats:
+    """Σ̂⁻¹ where Σ̂ is positive definite and well conditioned; else empty."""
+    factor, info = lapack.dpotrf(sigma, lower=1)
+    if info != 0:
+        return NO_PRECISION
+    pivots = np.diagonal(factor)
+    if pivots.min() < 1e-4 * pivots.max():
+        return NO_PRECISION
+    inverse = _inverse(sigma)
+    return NO_PRECISION if inverse is None else inverse

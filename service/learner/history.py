@@ -1,0 +1,109 @@
+"""The rewarded choices a refresh completes anew: (x̄, mask, y), the newest `limit` of them.
+
+x̄ agrees with x wherever x was observed, so a row is all that completing it again needs.
+What falls out of the window stays in the model as it was last completed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .arms import Floats, Mask
+from .completion import complete_rows, with_one
+from .estimate import Estimate
+from .regression import accumulate
+
+CHUNK = 4_096  # rows completed at a time, so that a refresh needs little memory
+
+
+@dataclass(slots=True)
+class Rows:
+    """Rewarded choices, oldest first."""
+
+    xbar: Floats  # (m, d)
+    observed: Mask  # (m, d)
+    y: Floats  # (m,)
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+
+class History:
+    def __init__(self, dimension: int, limit: int) -> None:
+        n = dimension + 1
+        self.limit = limit
+        self.frozen_s = np.zeros((n, n))  # S of the rows that left
+        self.frozen_b = np.zeros(n)
+        self._first = 0
+        self._end = 0
+        self._xbar = np.empty((0, dimension))
+        self._observed = np.empty((0, dimension), dtype=np.bool_)
+        self._y = np.empty(0)
+
+    def __len__(self) -> int:
+        return self._end - self._first
+
+    def rows(self) -> Rows:
+        kept = slice(self._first, self._end)
+        return Rows(self._xbar[kept], self._observed[kept], self._y[kept])
+
+    def append(self, rows: Rows) -> None:
+        self._reserve(len(rows))
+        added = slice(self._end, self._end + len(rows))
+        self._xbar[added] = rows.xbar
+        self._observed[added] = rows.observed
+        self._y[added] = rows.y
+        self._end = added.stop
+        excess = len(self) - self.limit
+        if excess > 0:
+            self._freeze(excess)
+
+    def _freeze(self, count: int) -> None:
+        old = slice(self._first, self._first + count)
+        accumulate(with_one(self._xbar[old]), self._y[old], self.frozen_s, self.frozen_b)
+        self._first += count
+
+    def _reserve(self, extra: int) -> None:
+        if self._end + extra <= len(self._y):
+            return
+        kept = self.rows()
+        room = max(64, 2 * (len(kept) + extra))  # at least as much free as kept: O(1) per row
+        self._xbar = _moved(kept.xbar, room)
+        self._observed = _moved(kept.observed, room)
+        self._y = _moved(kept.y, room)
+        self._first, self._end = 0, len(kept)
+
+    def completed_anew(self, estimate: Estimate) -> tuple[Floats, Floats, Floats]:
+        """x̄ of all rows under today's estimate, and the S and b they give. Changes nothing."""
+        rows = self.rows()
+        s, b = self.frozen_s.copy(), self.frozen_b.copy()
+        xbar = np.empty_like(rows.xbar)
+        z = np.empty((min(CHUNK, max(1, len(rows))), len(b)))
+        for start in range(0, len(rows), CHUNK):
+            chunk = slice(start, min(start + CHUNK, len(rows)))
+            part = z[: chunk.stop - chunk.start]
+            complete_rows(
+                rows.xbar[chunk],
+                rows.observed[chunk],
+                estimate.nu,
+                estimate.sigma,
+                estimate.omega,
+                part,
+            )
+            xbar[chunk] = part[:, 1:]
+            accumulate(part, rows.y[chunk], s, b)
+        return xbar, s, b
+
+    def replace(self, xbar: Floats) -> None:
+        """Take over what `completed_anew` made of the oldest len(xbar) rows."""
+        self._xbar[self._first : self._first + len(xbar)] = xbar
+
+
+def _moved(kept: NDArray[Any], room: int) -> NDArray[Any]:
+    moved = np.empty((room, *kept.shape[1:]), dtype=kept.dtype)
+    moved[: len(kept)] = kept
+    return moved

@@ -1,0 +1,81 @@
+"""Running moments of all features: plain sums, so they merge by addition.
+
+ξ = Σ x,  Z = Σ x xᵀ,  P = Σ m mᵀ,  N arms,  t rounds  (Algorithm 1, "Update" lines; n = tr P).
+Missing entries count as 0 in ξ and Z. All arms are in, chosen or not.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from .arms import Arms, Floats
+from .errors import BadInput
+
+
+@dataclass(slots=True)
+class Moments:
+    """Sums over every arm of every round so far.
+
+    Counts (P, N, t) are whole numbers below 2⁵³, so merging and subtracting them is exact; ξ and Z
+    are doubles and come back to within the rounding of the larger sum.
+    """
+
+    xi: Floats  # (d,)   ξ
+    z: Floats  # (d, d)  Z
+    p: Floats  # (d, d)  P
+    arms: int = 0  # N
+    rounds: int = 0  # t
+
+    @classmethod
+    def zero(cls, dimension: int) -> Moments:
+        square = (dimension, dimension)
+        return cls(np.zeros(dimension), np.zeros(square), np.zeros(square))
+
+    @classmethod
+    def of(cls, arms: Arms) -> Moments:
+        """The moments of a batch of requests."""
+        x, m = arms.x, arms.observed.astype(np.float64)  # (A, d)
+        return cls(x.sum(axis=0), x.T @ x, m.T @ m, len(x), arms.requests)
+
+    @property
+    def dimension(self) -> int:
+        return len(self.xi)
+
+    @property
+    def observed_entries(self) -> float:
+        """The paper's n."""
+        return float(np.trace(self.p))
+
+    def add(self, arms: Arms) -> None:
+        """This round's arms, or a whole batch of rounds of different K."""
+        self.merge(Moments.of(arms))
+
+    def merge(self, other: Moments) -> None:
+        self._check(other)
+        self.xi += other.xi
+        self.z += other.z
+        self.p += other.p
+        self.arms += other.arms
+        self.rounds += other.rounds
+
+    def subtract(self, other: Moments) -> None:
+        """Undo `merge(other)`."""
+        self._check(other)
+        if other.arms > self.arms or other.rounds > self.rounds or (other.p > self.p).any():
+            raise BadInput("moments", "cannot take away more than was added")
+        self.xi -= other.xi
+        self.z -= other.z
+        self.p -= other.p
+        self.arms -= other.arms
+        self.rounds -= other.rounds
+
+    def copy(self) -> Moments:
+        return Moments(self.xi.copy(), self.z.copy(), self.p.copy(), self.arms, self.rounds)
+
+    def _check(self, other: Moments) -> None:
+        if other.dimension != self.dimension:
+            raise BadInput(
+                "moments", f"are of dimension {other.dimension}, not {self.dimension} as these"
+            )

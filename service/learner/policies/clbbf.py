@@ -1,0 +1,19 @@
+"""Algorithm 1, CLBBF: optimism on completed features, past choices completed anew."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from .. import presets
+from ..presets import Round
+from ..regression import Regression
+from .base import Optimistic
+
+
+class Clbbf(Optimistic):
+    refreshes: ClassVar[bool] = True
+
+    def beta(self, this: Round, model: Regression, p_hat: float) -> float:
+        if self.config.preset == "paper":
+            return presets.paper_width(self.config, this, model, p_hat, completes=True)
+        return presets.practical_width(self.config, this, model)

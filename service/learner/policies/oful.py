@@ -1,0 +1,19 @@
+"""OFUL on [1; x] with missing entries 0: the baseline of the paper (Proposition LinRel)."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from .. import presets
+from ..presets import Round
+from ..regression import Regression
+from .base import Optimistic
+
+
+class Oful(Optimistic):
+    completes: ClassVar[bool] = False
+
+    def beta(self, this: Round, model: Regression, p_hat: float) -> float:
+        if self.config.preset == "paper":
+            return presets.paper_width(self.config, this, model, p_hat, completes=False)
+        return presets.practical_width(self.config, this, model)

@@ -1,0 +1,241 @@
+"""Ridge regression of rewards on completed features, one reward at a time.
+
+S = Σ ẑẑᵀ,  b = Σ ẑ y,  V = λI + S = L Lᵀ,  θ̂ = V⁻¹ b.
+λ is kept apart from S so that it can move. L takes a rank-one update per reward, θ̂ and tr V⁻¹
+follow by Sherman-Morrison; when θ̂ no longer solves V θ̂ = b to rounding, all three are made anew.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+import numba
+import numpy as np
+from scipy.linalg import lapack, solve_triangular
+
+from .arms import MAX_MAGNITUDE, Floats
+from .errors import BadInput
+
+DRIFT_CHECK_EVERY = 32  # folds; the check costs as much as a fold
+DRIFT_TOLERANCE = 1e-11  # of ‖V‖‖θ̂‖ + ‖b‖
+
+
+@dataclass(slots=True)
+class Regression:
+    """S, b and what follows from them; n = d + 1 throughout."""
+
+    s: Floats  # (n, n)  S
+    b: Floats  # (n,)
+    count: int = 0  # r, rewards folded
+    sum_y: float = 0.0
+    sum_yy: float = 0.0
+    ridge: float = 1.0  # λ
+    factor: Floats = field(default_factory=lambda: np.empty((0, 0)))  # (n, n)  Lᵀ, upper
+    theta: Floats = field(default_factory=lambda: np.empty(0))  # (n,)  θ̂
+    trace_inverse: float = 0.0  # tr V⁻¹
+    since_check: int = 0
+
+    @classmethod
+    def zero(cls, dimension: int, ridge: float = 1.0) -> Regression:
+        n = dimension + 1
+        model = cls(np.zeros((n, n)), np.zeros(n), ridge=ridge)
+        model.factorise()
+        return model
+
+    def add(self, z: Floats, y: Floats) -> None:
+        """Fold rows (m, n) with their rewards (m,), in order.
+
+        S and b are summed row by row whatever the batch, so that everyone who folds the same log
+        holds the same bits.
+        """
+        if 4 * len(z) >= len(self.b):  # a new factor costs less than this many updates
+            accumulate(z, y, self.s, self.b)
+            self._count(y)
+            self.factorise()
+            return
+        for row, reward in zip(z, y, strict=True):
+            self.trace_inverse -= fold(row, float(reward), self.s, self.b, self.factor, self.theta)
+        self._count(y)
+        self.since_check += len(z)
+        if self.since_check >= DRIFT_CHECK_EVERY:
+            self.since_check = 0
+            if self.drift() > DRIFT_TOLERANCE:
+                self.factorise()
+
+    def replace(self, s: Floats, b: Floats) -> None:
+        """The same rewards on features completed anew."""
+        self.s, self.b = s, b
+        self.factorise()
+
+    def _count(self, y: Floats) -> None:
+        for reward in y.tolist():
+            self.count += 1
+            self.sum_y += reward
+            self.sum_yy += reward * reward
+
+    def set_ridge(self, ridge: float) -> None:
+        if ridge != self.ridge:
+            self.ridge = ridge
+            self.factorise()
+
+    def gram(self) -> Floats:
+        """V = λI + S"""
+        v = self.s.copy()
+        np.einsum("ii->i", v)[:] += self.ridge
+        return v
+
+    def factorise(self) -> None:
+        """L, θ̂ and tr V⁻¹ from S, b, λ alone."""
+        v = self.gram()
+        factor, info = lapack.dpotrf(v, lower=0, clean=1)
+        jitter = np.finfo(float).eps * np.diagonal(v)
+        while info != 0:
+            # λ has vanished beside S in rounding (features of 1e9 and a ridge of 1): lift the
+            # diagonal by what rounding already costs.
+            v += np.diag(jitter)
+            jitter = jitter * 4
+            factor, info = lapack.dpotrf(v, lower=0, clean=1)
+        self.factor = np.ascontiguousarray(factor)
+        self.theta = solve_triangular(
+            factor,
+            solve_triangular(factor, self.b, trans="T", check_finite=False),
+            check_finite=False,
+        )
+        inverse, _ = lapack.dtrtri(factor, lower=0)
+        self.trace_inverse = float(np.einsum("ij,ij->", inverse, inverse))
+        self.since_check = 0
+
+    def drift(self) -> float:
+        """How far θ̂ is from solving V θ̂ = b, in parts of what rounding alone would leave."""
+        residual = self.s @ self.theta + self.ridge * self.theta - self.b
+        size = (np.abs(np.diagonal(self.s)).max() + self.ridge) * np.abs(self.theta).max()
+        return float(np.abs(residual).max() / (size + np.abs(self.b).max() + 1e-300))
+
+    def score(self, z: Floats) -> tuple[Floats, Floats]:
+        """ẑᵀθ̂ and ‖ẑ‖_{V⁻¹} of every row."""
+        mean = np.empty(len(z))
+        width = np.empty(len(z))
+        score_rows(z, self.theta, self.factor, mean, width)
+        return mean, width
+
+    def effective_dimension(self) -> float:
+        """tr(V⁻¹S) = n − λ tr V⁻¹"""
+        return max(0.0, len(self.b) - self.ridge * self.trace_inverse)
+
+    def residual_square(self) -> float:
+        """Σ (y − ẑᵀθ̂)² = Σy² − θ̂ᵀb − λ‖θ̂‖², for V θ̂ = b"""
+        theta = self.theta
+        return max(0.0, self.sum_yy - float(theta @ self.b) - self.ridge * float(theta @ theta))
+
+
+def check_reward(reward: object) -> float:
+    if isinstance(reward, bool) or not isinstance(reward, int | float | np.floating | np.integer):
+        raise BadInput("reward", "must be a number")
+    value = float(reward)
+    if not math.isfinite(value) or abs(value) > MAX_MAGNITUDE:
+        raise BadInput("reward", f"must be finite and at most {MAX_MAGNITUDE:g} in size")
+    return value
+
+
+@numba.njit(cache=True, nogil=True)
+def accumulate(z, y, s, b):  # type: ignore[no-untyped-def]
+    """S += ẑẑᵀ, b += ẑ y, row by row."""
+    rows, n = z.shape
+    for row in range(rows):
+        for i in range(n):
+            zi = z[row, i]
+            for j in range(n):
+                s[i, j] += zi * z[row, j]
+            b[i] += zi * y[row]
+
+
+@numba.njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
+def _solve_factor(factor, z, half, full):  # type: ignore[no-untyped-def]
+    """half = L⁻¹ z and full = V⁻¹ z, with factor = Lᵀ; returns ‖half‖² = zᵀV⁻¹z."""
+    n = z.shape[0]
+    half[:] = z
+    square = 0.0
+    for j in range(n):
+        half[j] /= factor[j, j]
+        square += half[j] * half[j]
+        for i in range(j + 1, n):
+            half[i] -= factor[j, i] * half[j]
+    for j in range(n - 1, -1, -1):
+        total = half[j]
+        for i in range(j + 1, n):
+            total -= factor[j, i] * full[i]
+        full[j] = total / factor[j, j]
+    return square
+
+
+@numba.njit(cache=True, nogil=True)
+def _add_outer(z, y, s, b):  # type: ignore[no-untyped-def]
+    n = z.shape[0]
+    for i in range(n):
+        for j in range(n):
+            s[i, j] += z[i] * z[j]
+        b[i] += z[i] * y
+
+
+@numba.njit(cache=True, nogil=True)
+def fold(z, y, s, b, factor, theta):  # type: ignore[no-untyped-def]
+    """One reward into S, b, L and θ̂, O(n²); returns how much tr V⁻¹ fell."""
+    n = z.shape[0]
+    _add_outer(z, y, s, b)
+    half = np.empty(n)
+    gain = np.empty(n)  # V⁻¹ z
+    square = _solve_factor(factor, z, half, gain)
+    error = y
+    for i in range(n):
+        error -= z[i] * theta[i]
+    fell = 0.0
+    for i in range(n):
+        theta[i] += gain[i] * error / (1.0 + square)  # Sherman-Morrison
+        fell += gain[i] * gain[i] / (1.0 + square)
+    # L Lᵀ + z zᵀ, column by column (a Givens rotation each); columns of L are rows of factor.
+    half[:] = z
+    for k in range(n):
+        old = factor[k, k]
+        new = np.hypot(old, half[k])
+        cosine = new / old
+        sine = half[k] / old
+        factor[k, k] = new
+        for i in range(k + 1, n):
+            factor[k, i] = (factor[k, i] + sine * half[i]) / cosine
+            half[i] = cosine * half[i] - sine * factor[k, i]
+    return fell
+
+
+BLOCK = 16  # arms solved side by side, so that the inner loop runs over contiguous memory
+
+
+@numba.njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
+def score_rows(z, theta, factor, mean, width):  # type: ignore[no-untyped-def]
+    """mean = ẑᵀθ̂ and width = ‖L⁻¹ẑ‖ = ‖ẑ‖_{V⁻¹} for every row of z (A, n)."""
+    rows, n = z.shape
+    half = np.empty((n, BLOCK))
+    square = np.empty(BLOCK)
+    for start in range(0, rows, BLOCK):
+        size = min(BLOCK, rows - start)
+        square[:] = 0.0
+        for a in range(size):
+            total = 0.0
+            for i in range(n):
+                total += z[start + a, i] * theta[i]
+                half[i, a] = z[start + a, i]
+            mean[start + a] = total
+        for a in range(size, BLOCK):
+            for i in range(n):
+                half[i, a] = 0.0
+        for j in range(n):
+            diagonal = 1.0 / factor[j, j]
+            for a in range(BLOCK):
+                half[j, a] *= diagonal
+                square[a] += half[j, a] * half[j, a]
+            for i in range(j + 1, n):
+                step = factor[j, i]
+                for a in range(BLOCK):
+                    half[i, a] -= step * half[j, a]
+        for a in range(size):
+            width[start + a] = np.sqrt(square[a])
