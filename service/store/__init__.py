@@ -1,0 +1,1 @@
+"""What Lacuna keeps, and where: bytes and keys in Redis or Valkey, nothing about policies."""

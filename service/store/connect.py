@@ -1,0 +1,86 @@
+"""From a store's URL to a client: standalone, Sentinel, Cluster, TLS."""
+
+from typing import Any
+
+from redis.asyncio import Redis, RedisCluster
+from redis.asyncio.cluster import ClusterNode
+from redis.asyncio.retry import Retry
+from redis.asyncio.sentinel import Sentinel, SentinelConnectionPool
+from redis.backoff import ExponentialWithJitterBackoff
+
+from service.store.translate import translate_errors, translated
+from service.store.url import TLS_OPTIONS, StoreURL, describe, parse_url
+
+__all__ = ["Client", "connect", "describe", "translate_errors", "translated"]
+
+Client = Redis | RedisCluster
+
+
+class SentinelClient(Redis):
+    """A client of the current primary that closes its connections to the sentinels too."""
+
+    async def aclose(self, close_connection_pool: bool | None = None) -> None:
+        await super().aclose(close_connection_pool)
+        pool = self.connection_pool
+        if isinstance(pool, SentinelConnectionPool):
+            await pool.sentinel_manager.aclose()
+
+
+def connect(
+    url: str,
+    *,
+    timeout_s: float = 5.0,
+    connect_timeout_s: float = 2.0,
+    health_check_interval_s: int = 15,
+    max_connections: int = 1024,
+    client_name: str = "lacuna",
+    retries: int = 0,
+) -> Client:
+    """A client for the URL. Nothing is sent before its first command; close it with `aclose`.
+
+    A lost command is not sent again unless `retries` says so: what to repeat, and when, is the
+    caller's to know. Only a cluster's redirects are followed.
+    """
+    at = parse_url(url)
+    common: dict[str, Any] = {
+        "decode_responses": False,
+        # RESP2: as fast as RESP3, the same replies from every server, and no push messages.
+        "protocol": 2,
+        "socket_timeout": timeout_s,
+        "socket_connect_timeout": connect_timeout_s,
+        "health_check_interval": health_check_interval_s,
+        "client_name": client_name,
+        "retry": Retry(ExponentialWithJitterBackoff(base=0.05, cap=1.0), retries),
+        "max_connections": max_connections,
+        "driver_info": None,
+    }
+    user: dict[str, Any] = {"username": at.username, "password": at.password}
+    if at.kind == "unix":
+        return Redis(unix_socket_path=at.path, db=at.db, **user, **common)
+    common |= {"socket_keepalive": True}
+    tls = _tls(at)
+    if at.kind == "sentinel":
+        sentinel_user = {name: at.options.get(f"sentinel_{name}") for name in user}
+        sentinel = Sentinel(at.hosts, sentinel_kwargs=sentinel_user | tls | common)  # type: ignore[no-untyped-call]
+        client = sentinel.master_for(
+            at.service, redis_class=SentinelClient, db=at.db, **user, **tls, **common
+        )
+        assert isinstance(client, Redis)
+        return client
+    if at.kind == "cluster":
+        nodes = [ClusterNode(host, port) for host, port in at.hosts]
+        # The URL's hosts stay known: they may be names whose addresses all change at once.
+        return RedisCluster(
+            startup_nodes=nodes, dynamic_startup_nodes=False, **user, **tls, **common
+        )
+    [(host, port)] = at.hosts
+    return Redis(host=host, port=port, db=at.db, **user, **tls, **common)
+
+
+def _tls(at: StoreURL) -> dict[str, Any]:
+    if not at.tls:
+        return {}
+    given: dict[str, Any] = {name: at.options[name] for name in TLS_OPTIONS if name in at.options}
+    if "ssl_check_hostname" in given:
+        given["ssl_check_hostname"] = given["ssl_check_hostname"] == "yes"
+    return {"ssl": True, **given}
