@@ -1,0 +1,1 @@
+"""`lacuna simulate`: synthetic environments, the Bayesian oracle, regret."""
