@@ -5,6 +5,7 @@ from .config import Constants, LearnerConfig
 from .errors import BadInput, BadState, LearnerError
 from .learner import Choices, Learner
 from .moments import Moments
+from .state import dump, dump_moments, load, load_moments
 
 __all__ = [
     "Arms",
@@ -16,4 +17,8 @@ __all__ = [
     "LearnerConfig",
     "LearnerError",
     "Moments",
+    "dump",
+    "dump_moments",
+    "load",
+    "load_moments",
 ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
 import numba
 import numpy as np
@@ -17,23 +18,24 @@ Mask = NDArray[np.bool_]
 # Squares and their sums must stay finite: (1e100)² · rows · d is far below 1.8e308.
 MAX_MAGNITUDE = 1e100
 
+NO_MASK = np.empty((0, 0))
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(slots=True)
 class Arms:
     """All arms of R requests, one below the other; request r owns rows starts[r]:starts[r+1]."""
 
-    x: Floats  # (A, d), 0 where missing
-    observed: Mask  # (A, d), the paper's mask m
-    starts: NDArray[np.int64]  # (R+1,)
+    z: Floats  # (A, d+1)  [1; x], 0 where missing
+    observed: Mask  # (A, d)  the paper's mask m
+    starts: list[int]  # R + 1 of them
+
+    @property
+    def x(self) -> Floats:
+        return self.z[:, 1:]
 
     @property
     def requests(self) -> int:
         return len(self.starts) - 1
-
-    @property
-    def counts(self) -> NDArray[np.int64]:
-        """K of each request."""
-        return np.diff(self.starts)  # (R,)
 
     @classmethod
     def of(
@@ -44,46 +46,45 @@ class Arms:
         >>> Arms.of([[1.0, float("nan")]]).observed
         array([[ True, False]])
         """
-        raw = _matrix(features, "features", dimension)
-        kept = None if mask is None else _mask(mask, raw.shape)
-        x = np.empty(raw.shape)
-        observed = np.empty(raw.shape, dtype=np.bool_)
-        bad = _split(raw, np.empty((0, 0)) if kept is None else kept, x, observed)
+        raw = _matrix(features, dimension)
+        rows, d = raw.shape
+        kept = NO_MASK if mask is None else _mask(mask, raw.shape)
+        z = np.empty((rows, d + 1))
+        observed = np.empty((rows, d), dtype=np.bool_)
+        bad = _split(raw, kept, z, observed)
         if bad >= 0:
-            row, column = divmod(bad, raw.shape[1])
+            row, column = divmod(bad, d)
             raise BadInput(
                 f"features[{row}][{column}]",
                 f"must be finite and at most {MAX_MAGNITUDE:g} in size, or NaN where missing",
             )
-        return cls(x, observed, np.array([0, len(raw)]))
+        return cls(z, observed, [0, rows])
 
     @classmethod
     def join(cls, requests: Sequence[Arms]) -> Arms:
         """Many requests as one batch, in order."""
         if len(requests) == 1:
             return requests[0]
-        starts = np.zeros(len(requests) + 1, dtype=np.int64)
-        np.cumsum([len(arms.x) for arms in requests], out=starts[1:])
         return cls(
-            np.concatenate([arms.x for arms in requests]),
+            np.concatenate([arms.z for arms in requests]),
             np.concatenate([arms.observed for arms in requests]),
-            starts,
+            list(accumulate((len(arms.z) for arms in requests), initial=0)),
         )
 
 
-def _matrix(features: ArrayLike, name: str, dimension: int | None) -> Floats:
+def _matrix(features: ArrayLike, dimension: int | None) -> Floats:
     try:
         raw = np.ascontiguousarray(features, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise BadInput(name, "must be rows of numbers, all of one length") from error
+        raise BadInput("features", "must be rows of numbers, all of one length") from error
     if raw.ndim != 2:
-        raise BadInput(name, f"must have two axes, (arms, features); it has {raw.ndim}")
+        raise BadInput("features", f"must have two axes, (arms, features); it has {raw.ndim}")
     if raw.shape[0] == 0:
-        raise BadInput(name, "must hold at least one arm")
+        raise BadInput("features", "must hold at least one arm")
     if raw.shape[1] == 0:
-        raise BadInput(name, "must hold at least one feature per arm")
+        raise BadInput("features", "must hold at least one feature per arm")
     if dimension is not None and raw.shape[1] != dimension:
-        raise BadInput(name, f"must have {dimension} features per arm; it has {raw.shape[1]}")
+        raise BadInput("features", f"must have {dimension} features per arm; it has {raw.shape[1]}")
     return raw
 
 
@@ -100,18 +101,19 @@ def _mask(mask: ArrayLike, shape: tuple[int, ...]) -> Floats:
 
 
 @numba.njit(cache=True, nogil=True)
-def _split(raw, kept, x, observed):  # type: ignore[no-untyped-def]
+def _split(raw, kept, z, observed):  # type: ignore[no-untyped-def]
     """Values and mask apart; the flat position of the first unusable value, or −1."""
     rows, d = raw.shape
     masked = kept.shape[0] > 0
     for i in range(rows):
+        z[i, 0] = 1.0
         for j in range(d):
             value = raw[i, j]
             if np.isnan(value) or (masked and kept[i, j] == 0.0):
-                x[i, j] = 0.0
+                z[i, j + 1] = 0.0
                 observed[i, j] = False
             elif abs(value) <= MAX_MAGNITUDE:
-                x[i, j] = value
+                z[i, j + 1] = value
                 observed[i, j] = True
             else:
                 return i * d + j

@@ -19,26 +19,15 @@ from .estimate import Estimate
 RELATIVE_ZERO = 1e-12
 
 
-def complete(x: Floats, observed: Mask, estimate: Estimate) -> tuple[Floats, int]:
-    """ẑ = [1; x̄] for every row, and how many entries were completed."""
-    rows, d = x.shape
-    z = np.empty((rows, d + 1))
-    completed = complete_rows(x, observed, estimate.nu, estimate.sigma, estimate.omega, z)
-    return z, completed
-
-
-def with_one(x: Floats) -> Floats:
-    """[1; x]: of completed rows ẑ, of rows with holes (0) what OFUL sees."""
-    z = np.empty((len(x), x.shape[1] + 1))
-    z[:, 0] = 1.0
-    z[:, 1:] = x
-    return z
+def complete(z: Floats, observed: Mask, estimate: Estimate) -> int:
+    """Fill the holes of rows [1; x] in place, so that they are ẑ = [1; x̄]; how many there were."""
+    return complete_rows(z, observed, estimate.nu, estimate.sigma, estimate.omega)
 
 
 @numba.njit(cache=True, nogil=True)
-def complete_rows(x, observed, nu, sigma, omega, z):  # type: ignore[no-untyped-def]
-    """Fill z (A, d+1) from x (A, d); the number of completed entries. Empty omega: solve on S."""
-    rows, d = x.shape
+def complete_rows(z, observed, nu, sigma, omega):  # type: ignore[no-untyped-def]
+    """z (A, d+1), what stands in its holes is not read. Empty omega: always solve on S."""
+    rows, d = observed.shape
     has_precision = omega.shape[0] > 0
     side = np.empty(d, np.int64)  # the indices solved on
     delta = np.empty(d)  # (x − ν) on S, 0 on U
@@ -47,12 +36,10 @@ def complete_rows(x, observed, nu, sigma, omega, z):  # type: ignore[no-untyped-
     right = np.empty(d)
     completed = 0
     for row in range(rows):
-        z[row, 0] = 1.0
         missing = 0
         for j in range(d):
             if observed[row, j]:
-                z[row, j + 1] = x[row, j]
-                delta[j] = x[row, j] - nu[j]
+                delta[j] = z[row, j + 1] - nu[j]
             else:
                 z[row, j + 1] = nu[j]
                 delta[j] = 0.0

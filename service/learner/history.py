@@ -1,6 +1,6 @@
-"""The rewarded choices a refresh completes anew: (x̄, mask, y), the newest `limit` of them.
+"""The rewarded choices a refresh completes anew: (ẑ, mask, y), the newest `limit` of them.
 
-x̄ agrees with x wherever x was observed, so a row is all that completing it again needs.
+ẑ = [1; x̄] agrees with x wherever x was observed, so a row is all that completing it again needs.
 What falls out of the window stays in the model as it was last completed.
 """
 
@@ -13,18 +13,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .arms import Floats, Mask
-from .completion import complete_rows, with_one
+from .completion import complete
 from .estimate import Estimate
 from .regression import accumulate
-
-CHUNK = 4_096  # rows completed at a time, so that a refresh needs little memory
 
 
 @dataclass(slots=True)
 class Rows:
     """Rewarded choices, oldest first."""
 
-    xbar: Floats  # (m, d)
+    z: Floats  # (m, d+1)  ẑ
     observed: Mask  # (m, d)
     y: Floats  # (m,)
 
@@ -40,7 +38,7 @@ class History:
         self.frozen_b = np.zeros(n)
         self._first = 0
         self._end = 0
-        self._xbar = np.empty((0, dimension))
+        self._z = np.empty((0, n))
         self._observed = np.empty((0, dimension), dtype=np.bool_)
         self._y = np.empty(0)
 
@@ -49,12 +47,12 @@ class History:
 
     def rows(self) -> Rows:
         kept = slice(self._first, self._end)
-        return Rows(self._xbar[kept], self._observed[kept], self._y[kept])
+        return Rows(self._z[kept], self._observed[kept], self._y[kept])
 
     def append(self, rows: Rows) -> None:
         self._reserve(len(rows))
         added = slice(self._end, self._end + len(rows))
-        self._xbar[added] = rows.xbar
+        self._z[added] = rows.z
         self._observed[added] = rows.observed
         self._y[added] = rows.y
         self._end = added.stop
@@ -64,7 +62,7 @@ class History:
 
     def _freeze(self, count: int) -> None:
         old = slice(self._first, self._first + count)
-        accumulate(with_one(self._xbar[old]), self._y[old], self.frozen_s, self.frozen_b)
+        accumulate(self._z[old], self._y[old], self.frozen_s, self.frozen_b)
         self._first += count
 
     def _reserve(self, extra: int) -> None:
@@ -72,35 +70,30 @@ class History:
             return
         kept = self.rows()
         room = max(64, 2 * (len(kept) + extra))  # at least as much free as kept: O(1) per row
-        self._xbar = _moved(kept.xbar, room)
+        self._z = _moved(kept.z, room)
         self._observed = _moved(kept.observed, room)
         self._y = _moved(kept.y, room)
         self._first, self._end = 0, len(kept)
 
     def completed_anew(self, estimate: Estimate) -> tuple[Floats, Floats, Floats]:
-        """x̄ of all rows under today's estimate, and the S and b they give. Changes nothing."""
+        """ẑ of all rows under today's estimate, and the S and b they give. Changes nothing."""
         rows = self.rows()
-        s, b = self.frozen_s.copy(), self.frozen_b.copy()
-        xbar = np.empty_like(rows.xbar)
-        z = np.empty((min(CHUNK, max(1, len(rows))), len(b)))
-        for start in range(0, len(rows), CHUNK):
-            chunk = slice(start, min(start + CHUNK, len(rows)))
-            part = z[: chunk.stop - chunk.start]
-            complete_rows(
-                rows.xbar[chunk],
-                rows.observed[chunk],
-                estimate.nu,
-                estimate.sigma,
-                estimate.omega,
-                part,
-            )
-            xbar[chunk] = part[:, 1:]
-            accumulate(part, rows.y[chunk], s, b)
-        return xbar, s, b
+        z, s, b = rows.z.copy(), self.frozen_s.copy(), self.frozen_b.copy()
+        complete(z, rows.observed, estimate)
+        accumulate(z, rows.y, s, b)
+        return z, s, b
 
-    def replace(self, xbar: Floats) -> None:
-        """Take over what `completed_anew` made of the oldest len(xbar) rows."""
-        self._xbar[self._first : self._first + len(xbar)] = xbar
+    def replace(self, z: Floats) -> None:
+        """Take over what `completed_anew` made of the oldest len(z) rows."""
+        self._z[self._first : self._first + len(z)] = z
+
+
+def with_one(x: Floats) -> Floats:
+    """[1; x]"""
+    z = np.empty((len(x), x.shape[1] + 1))
+    z[:, 0] = 1.0
+    z[:, 1:] = x
+    return z
 
 
 def _moved(kept: NDArray[Any], room: int) -> NDArray[Any]:

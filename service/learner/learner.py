@@ -7,17 +7,18 @@ many workers calls the parts, and lets the moments and the rewards of others in 
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from . import estimate as estimates
 from . import presets, randomness
 from .arms import Arms, Floats, Mask
-from .completion import complete, with_one
+from .completion import complete
 from .config import LearnerConfig
-from .errors import BadInput
 from .estimate import Estimate
 from .history import History, Rows
 from .moments import Moments
@@ -29,28 +30,27 @@ from .regression import Regression, check_reward
 ESTIMATE_GROWTH = 0.01
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Choices:
-    """What was chosen for R requests, and why. Rows of `mean`, `bonus`, `z` are arms, as sent."""
+    """What was chosen for R requests, and why. Rows of `z`, `mean`, `bonus` are arms, as sent."""
 
-    index: NDArray[np.int64]  # (R,) the chosen arm's position within its request
-    probability: Floats  # (R,)
-    rounds: list[Round]
-    learns: Mask  # (R,) whether the reward goes into the model
-    rows: NDArray[np.int64]  # (R,) the chosen arm's row
+    index: list[int]  # R: the chosen arm's position within its request
+    probability: list[float]  # R
+    learns: list[bool]  # R: whether the reward goes into the model
+    rounds: list[Round]  # R
     arms: Arms
-    mean: Floats  # (A,)   ẑᵀθ̂
-    bonus: Floats  # (A,)  score = mean + bonus
     z: Floats  # (A, d+1)  ẑ
+    mean: Floats  # (A,)    ẑᵀθ̂
+    bonus: Floats  # (A,)   score = mean + bonus
     model_version: int  # r
 
-    def row(self, request: int) -> Rows:
-        """The chosen row of a request, its reward still open (NaN)."""
-        chosen = self.rows[request]
+    def row(self, request: int, reward: float) -> Rows:
+        """The chosen row of a request with its reward."""
+        chosen = self.arms.starts[request] + self.index[request]
         return Rows(
-            self.z[chosen : chosen + 1, 1:],
+            self.z[chosen : chosen + 1],
             self.arms.observed[chosen : chosen + 1],
-            np.array([np.nan]),
+            np.array([reward]),
         )
 
 
@@ -64,6 +64,8 @@ class Learner:
         self.history = History(config.dimension, config.history_limit)
         self.next_refresh = 2  # due in the round where r + 1 reaches it
         self.completed_entries = 0
+        # Only the paper's λ depends on the request, by its K and T.
+        self._ridge_moves = config.preset == "paper" and config.ridge is None
 
     # One process, one caller --------------------------------------------------------------
 
@@ -73,7 +75,6 @@ class Learner:
 
     def select_batch(self, arms: Arms) -> Choices:
         """Rounds that are played at once: all of their arms are in the moments of each."""
-        self._check(arms)
         self.moments.add(arms)
         self.prepare()
         return self.choose(arms)
@@ -81,9 +82,7 @@ class Learner:
     def reward(self, choices: Choices, reward: float, request: int = 0) -> None:
         value = check_reward(reward)
         if choices.learns[request]:
-            row = choices.row(request)
-            row.y[0] = value
-            self.learn(row)
+            self.learn(choices.row(request, value))
 
     # The parts ------------------------------------------------------------------------------
 
@@ -113,14 +112,14 @@ class Learner:
     def refresh(self) -> None:
         """Complete every kept choice with today's ν̂, Σ̂ and rebuild S, b (Algorithm 1, t = 2^i)."""
         assert self.estimate is not None
-        xbar, s, b = self.history.completed_anew(self.estimate)
-        self.history.replace(xbar)
+        z, s, b = self.history.completed_anew(self.estimate)
+        self.history.replace(z)
         self.model.replace(s, b)
         self.next_refresh = 1 << (self.model.count + 1).bit_length()
 
     def learn(self, rows: Rows) -> None:
         """Fold rewarded choices, in order."""
-        self.model.add(with_one(rows.xbar), rows.y)
+        self.model.add(rows.z, rows.y)
         if self.policy.refreshes:
             self.history.append(rows)
 
@@ -129,99 +128,86 @@ class Learner:
 
         The requests must be in the moments already: the last of them is round `moments.rounds`.
         """
-        counts = arms.counts.tolist()
-        first = self.moments.rounds - len(counts) + 1
-        rounds = [
-            Round(first + r, k, presets.horizon_of(self.config, first + r))
-            for r, k in enumerate(counts)
-        ]
+        rounds = self._rounds(arms)
+        z = arms.z
         if self.policy.completes:
             assert self.estimate is not None
-            z, completed = complete(arms.x, arms.observed, self.estimate)
-            self.completed_entries += completed
-        else:
-            z = with_one(arms.x)
-
+            z = z.copy()
+            self.completed_entries += complete(z, arms.observed, self.estimate)
         active = self._active(arms, rounds)
-        mean = np.empty(len(z))
-        bonus = np.empty(len(z))
-        index = np.empty(len(rounds), dtype=np.int64)
-        probability = np.empty(len(rounds))
-        for group in self._groups(rounds):
-            rows = slice(arms.starts[group.start], arms.starts[group.stop])
-            self.model.set_ridge(presets.ridge(self.config, rounds[group.start]))
-            mean[rows], width = self.model.score(z[rows])
-            scoring = Scoring(
-                rounds[group],
-                arms.starts[group.start : group.stop + 1] - rows.start,
-                z[rows],
-                width,
-                active[rows],
-                self._p_hat(),
-                self.model,
-            )
-            bonus[rows] = self.policy.bonus(scoring)
-            index[group], probability[group] = self._pick(scoring, mean[rows] + bonus[rows])
+        if len(rounds) == 1 or not self._ridge_moves:
+            self.model.set_ridge(presets.ridge(self.config, rounds[0]))
+            return self._scored(arms, rounds, z, active)
+        return self._scored_apart(arms, rounds, z, active)
+
+    def _rounds(self, arms: Arms) -> list[Round]:
+        first = self.moments.rounds - arms.requests + 1
+        return [
+            Round(t, stop - start, presets.horizon_of(self.config, t))
+            for t, (start, stop) in enumerate(pairwise(arms.starts), first)
+        ]
+
+    def _scored(self, arms: Arms, rounds: list[Round], z: Floats, active: Mask | None) -> Choices:
+        """All requests under the λ that is set."""
+        mean, width = self.model.score(z)
+        p_hat = 1.0 if self.estimate is None else self.estimate.p_hat
+        scoring = Scoring(rounds, arms.starts, z, width, active, p_hat, self.model)
+        bonus = self.policy.bonus(scoring)
+        score = mean + bonus
+        if active is not None:
+            score[~active] = -np.inf
+        # argmax takes the first of equals: ties go to the lowest index
+        best = [int(score[start:stop].argmax()) for start, stop in pairwise(arms.starts)]
+        index, probability = self._explored(scoring, best)
+        learns = [self.policy.learns(this) for this in rounds]
+        return Choices(index, probability, learns, rounds, arms, z, mean, bonus, self.model.count)
+
+    def _scored_apart(
+        self, arms: Arms, rounds: list[Round], z: Floats, active: Mask | None
+    ) -> Choices:
+        """Requests of different K under preset `paper`, whose λ depends on K and T: one by one."""
+        parts = []
+        for (start, stop), this in zip(pairwise(arms.starts), rounds, strict=True):
+            self.model.set_ridge(presets.ridge(self.config, this))
+            one = Arms(arms.z[start:stop], arms.observed[start:stop], [0, stop - start])
+            allowed = None if active is None else active[start:stop]
+            parts.append(self._scored(one, [this], z[start:stop], allowed))
         return Choices(
-            index=index,
-            probability=probability,
-            rounds=rounds,
-            learns=np.array([self.policy.learns(this) for this in rounds]),
-            rows=arms.starts[:-1] + index,
-            arms=arms,
-            mean=mean,
-            bonus=bonus,
-            z=z,
-            model_version=self.model.count,
+            [part.index[0] for part in parts],
+            [part.probability[0] for part in parts],
+            [part.learns[0] for part in parts],
+            rounds,
+            arms,
+            z,
+            np.concatenate([part.mean for part in parts]),
+            np.concatenate([part.bonus for part in parts]),
+            self.model.count,
         )
 
-    def _pick(self, scoring: Scoring, score: Floats) -> tuple[NDArray[np.int64], Floats]:
-        """The arm of every request and the probability it had."""
-        score[~scoring.active] = -np.inf
-        best = np.empty(len(scoring.rounds), dtype=np.int64)
-        starts = scoring.starts.tolist()
-        for r in range(len(best)):
-            # argmax takes the first of equals: ties go to the lowest index
-            best[r] = score[starts[r] : starts[r + 1]].argmax()
+    def _explored(self, scoring: Scoring, best: list[int]) -> tuple[list[int], list[float]]:
+        """The best arms, but for rounds that are uniform, in whole or with probability ε."""
         chosen = best.copy()
-        uniform = np.zeros(len(best))  # the share of this round that is uniform
-        candidates = np.ones(len(best))
+        uniform = [0.0] * len(best)  # P(arm) that comes from choosing uniformly
+        greedy = [1.0] * len(best)  # the share of the round that is left to the policy
         for r, this in enumerate(scoring.rounds):
-            uniform[r] = 1.0 if self.policy.explores(this) else self.config.epsilon
-            if uniform[r] > 0.0:
+            share = 1.0 if self.policy.explores(this) else self.config.epsilon
+            if share > 0.0:
                 coin, place = randomness.of_round(self.config.seed, this.number).random(2)
-                allowed = np.flatnonzero(scoring.active[starts[r] : starts[r + 1]])
-                candidates[r] = len(allowed)
-                if coin < uniform[r]:
-                    chosen[r] = allowed[int(place * len(allowed))]
+                allowed = scoring.allowed(r)
+                uniform[r], greedy[r] = share / len(allowed), 1.0 - share
+                if coin < share:
+                    chosen[r] = int(allowed[int(place * len(allowed))])
         by_policy = self.policy.propensity(scoring, best, chosen)
-        return chosen, uniform / candidates + (1.0 - uniform) * by_policy
+        return chosen, [u + g * p for u, g, p in zip(uniform, greedy, by_policy, strict=True)]
 
-    def _groups(self, rounds: list[Round]) -> list[slice]:
-        """Runs of requests that have one λ. Only the paper's depends on K and T."""
-        if self.config.preset != "paper" or self.config.ridge is not None:
-            return [slice(0, len(rounds))]
-        cuts = [r for r in range(1, len(rounds)) if rounds[r][1:] != rounds[r - 1][1:]]
-        return [slice(a, b) for a, b in zip([0, *cuts], [*cuts, len(rounds)], strict=True)]
-
-    def _active(self, arms: Arms, rounds: list[Round]) -> Mask:
+    def _active(self, arms: Arms, rounds: list[Round]) -> Mask | None:
         """Arms with ‖x‖₂ ≤ c √(|S| ln(KT)); all arms of a request where none is left."""
         if self.config.active_set is None:
-            return np.ones(len(arms.x), dtype=np.bool_)
-        log_kt = np.log([this.arms * this.horizon for this in rounds])
-        limit = np.repeat(log_kt, arms.counts) * arms.observed.sum(axis=1)
-        active = np.linalg.norm(arms.x, axis=1) <= self.config.active_set * np.sqrt(limit)
-        for start, stop in zip(arms.starts[:-1], arms.starts[1:], strict=True):
-            if not active[start:stop].any():
-                active[start:stop] = True
+            return None
+        active = np.empty(len(arms.z), dtype=np.bool_)
+        for (start, stop), this in zip(pairwise(arms.starts), rounds, strict=True):
+            seen = arms.observed[start:stop].sum(axis=1)  # |S|
+            limit = self.config.active_set * np.sqrt(seen * math.log(this.arms * this.horizon))
+            inside = np.linalg.norm(arms.x[start:stop], axis=1) <= limit
+            active[start:stop] = inside if inside.any() else True
         return active
-
-    def _p_hat(self) -> float:
-        return 1.0 if self.estimate is None else self.estimate.p_hat
-
-    def _check(self, arms: Arms) -> None:
-        if arms.x.shape[1] != self.config.dimension:
-            raise BadInput(
-                "features",
-                f"must have {self.config.dimension} per arm; there are {arms.x.shape[1]}",
-            )

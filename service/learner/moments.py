@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numba
 import numpy as np
 
 from .arms import Arms, Floats
@@ -36,8 +37,9 @@ class Moments:
     @classmethod
     def of(cls, arms: Arms) -> Moments:
         """The moments of a batch of requests."""
-        x, m = arms.x, arms.observed.astype(np.float64)  # (A, d)
-        return cls(x.sum(axis=0), x.T @ x, m.T @ m, len(x), arms.requests)
+        moments = cls.zero(arms.observed.shape[1])
+        moments.add(arms)
+        return moments
 
     @property
     def dimension(self) -> int:
@@ -50,7 +52,17 @@ class Moments:
 
     def add(self, arms: Arms) -> None:
         """This round's arms, or a whole batch of rounds of different K."""
-        self.merge(Moments.of(arms))
+        if arms.observed.shape[1] != self.dimension:
+            raise BadInput(
+                "features",
+                f"must have {self.dimension} per arm; there are {arms.observed.shape[1]}",
+            )
+        sums = arms.z.T @ arms.z  # [1; x][1; x]ᵀ summed: N, ξ and Z at once
+        self.xi += sums[0, 1:]
+        self.z += sums[1:, 1:]
+        _count_pairs(arms.observed, self.p)
+        self.arms += len(arms.z)
+        self.rounds += arms.requests
 
     def merge(self, other: Moments) -> None:
         self._check(other)
@@ -79,3 +91,24 @@ class Moments:
             raise BadInput(
                 "moments", f"are of dimension {other.dimension}, not {self.dimension} as these"
             )
+
+
+@numba.njit(cache=True, nogil=True)
+def _count_pairs(observed, p):  # type: ignore[no-untyped-def]
+    """P += Σ m mᵀ by what is missing: 11ᵀ − u1ᵀ − 1uᵀ + uuᵀ with u = 1 − m, which is mostly 0."""
+    rows, d = observed.shape
+    missed = np.zeros(d)
+    missing = np.empty(d, np.int64)
+    for row in range(rows):
+        n = 0
+        for j in range(d):
+            if not observed[row, j]:
+                missing[n] = j
+                n += 1
+        for a in range(n):
+            missed[missing[a]] += 1.0
+            for b in range(n):
+                p[missing[a], missing[b]] += 1.0
+    for i in range(d):
+        for j in range(d):
+            p[i, j] += rows - missed[i] - missed[j]

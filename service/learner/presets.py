@@ -13,7 +13,8 @@ from .config import LearnerConfig
 from .regression import Regression
 
 PRACTICAL_RIDGE = 1.0
-PRACTICAL_WIDTH = 0.1
+PRACTICAL_WIDTH = 0.3
+THOMPSON_WIDTH = 0.5
 
 
 class Round(NamedTuple):
@@ -41,18 +42,30 @@ def ridge(config: LearnerConfig, this: Round) -> float:
     return PRACTICAL_RIDGE
 
 
-def paper_width(
-    config: LearnerConfig, this: Round, model: Regression, p_hat: float, *, completes: bool
+def optimistic_width(
+    config: LearnerConfig, this: Round, model: Regression, p_hat: float, *, completion_error: bool
+) -> float:
+    """β of the arm's score ẑᵀθ̂ + β‖ẑ‖_{V⁻¹}."""
+    if config.preset == "paper":
+        beta = _paper_width(config, this, model, p_hat, completion_error)
+        return beta if config.width is None else config.width * beta
+    # β = w σ̂ √ln(tT): the paper's first term for one direction instead of the whole ball.
+    w = PRACTICAL_WIDTH if config.width is None else config.width
+    return w * noise(model) * math.sqrt(math.log(this.number * this.horizon))
+
+
+def _paper_width(
+    config: LearnerConfig, this: Round, model: Regression, p_hat: float, completion_error: bool
 ) -> float:
     """β = C₅√((d+1) ln(tT)) + C₂√λ + C₆ (d/p̂)^{3/2} √(ln(KT)/K) X   (eq. conf)
 
-    The last term pays for errors of completion, so policies that do not complete, or complete
-    only after their moments have settled (Algorithm 2), go without it.
+    The last term pays for errors of completion: policies that do not complete, or complete only
+    after their moments have settled (Algorithm 2), go without it.
     """
     c, d = config.constants, config.dimension
     beta = c.c5 * math.sqrt((d + 1) * math.log(this.number * this.horizon))
     beta += c.c2 * math.sqrt(model.ridge)
-    if completes and c.c6 > 0.0:
+    if completion_error and c.c6 > 0.0:
         # X = Σ_s ‖ẑ_s‖_{V⁻¹} ≤ √(r tr(V⁻¹S)) by Cauchy-Schwarz: O(1) here instead of O(t).
         x = math.sqrt(model.count * model.effective_dimension())
         log_kt = math.log(this.arms * this.horizon)
@@ -60,12 +73,19 @@ def paper_width(
     return beta
 
 
-def practical_width(config: LearnerConfig, this: Round, model: Regression) -> float:
-    d = config.dimension
-    return PRACTICAL_WIDTH * (
-        math.sqrt((d + 1) * math.log(this.number * this.horizon)) + math.sqrt(model.ridge)
-    )
+def thompson_width(config: LearnerConfig, this: Round, model: Regression) -> float:
+    """v of θ̃ ~ N(θ̂, v² V⁻¹)."""
+    if config.preset == "paper":
+        v = config.constants.c5 * math.sqrt(
+            (config.dimension + 1) * math.log(this.number * this.horizon)
+        )
+        return v if config.width is None else config.width * v
+    return (THOMPSON_WIDTH if config.width is None else config.width) * noise(model)
 
 
-def thompson_scale(config: LearnerConfig, this: Round, model: Regression) -> float:
-    return 0.3
+def noise(model: Regression) -> float:
+    """σ̂, the noise of the rewards as far as seen: it makes β indifferent to their unit.
+
+    As if one reward with an error of 1 had come before all others.
+    """
+    return math.sqrt((1.0 + model.residual_square()) / (1.0 + model.count))

@@ -54,8 +54,7 @@ class Regression:
             self._count(y)
             self.factorise()
             return
-        for row, reward in zip(z, y, strict=True):
-            self.trace_inverse -= fold(row, float(reward), self.s, self.b, self.factor, self.theta)
+        self.trace_inverse -= fold_rows(z, y, self.s, self.b, self.factor, self.theta)
         self._count(y)
         self.since_check += len(z)
         if self.since_check >= DRIFT_CHECK_EVERY:
@@ -140,14 +139,18 @@ def check_reward(reward: object) -> float:
 
 @numba.njit(cache=True, nogil=True)
 def accumulate(z, y, s, b):  # type: ignore[no-untyped-def]
-    """S += ẑẑᵀ, b += ẑ y, row by row."""
-    rows, n = z.shape
-    for row in range(rows):
-        for i in range(n):
-            zi = z[row, i]
-            for j in range(n):
-                s[i, j] += zi * z[row, j]
-            b[i] += zi * y[row]
+    """S += ẑẑᵀ, b += ẑ y, row by row: the same bits however the rows are cut into batches."""
+    for row in range(z.shape[0]):
+        _add_outer(z[row], y[row], s, b)
+
+
+@numba.njit(cache=True, nogil=True)
+def _add_outer(z, y, s, b):  # type: ignore[no-untyped-def]
+    n = z.shape[0]
+    for i in range(n):
+        for j in range(n):
+            s[i, j] += z[i] * z[j]
+        b[i] += z[i] * y
 
 
 @numba.njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
@@ -170,44 +173,49 @@ def _solve_factor(factor, z, half, full):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True, nogil=True)
-def _add_outer(z, y, s, b):  # type: ignore[no-untyped-def]
-    n = z.shape[0]
-    for i in range(n):
-        for j in range(n):
-            s[i, j] += z[i] * z[j]
-        b[i] += z[i] * y
-
-
-@numba.njit(cache=True, nogil=True)
-def fold(z, y, s, b, factor, theta):  # type: ignore[no-untyped-def]
-    """One reward into S, b, L and θ̂, O(n²); returns how much tr V⁻¹ fell."""
-    n = z.shape[0]
-    _add_outer(z, y, s, b)
+def fold_rows(z, y, s, b, factor, theta):  # type: ignore[no-untyped-def]
+    """Rewards into S, b, L and θ̂, O(n²) each; returns how much tr V⁻¹ fell."""
+    n = z.shape[1]
     half = np.empty(n)
-    gain = np.empty(n)  # V⁻¹ z
-    square = _solve_factor(factor, z, half, gain)
-    error = y
-    for i in range(n):
-        error -= z[i] * theta[i]
+    gain = np.empty(n)  # V⁻¹ ẑ
     fell = 0.0
-    for i in range(n):
-        theta[i] += gain[i] * error / (1.0 + square)  # Sherman-Morrison
-        fell += gain[i] * gain[i] / (1.0 + square)
-    # L Lᵀ + z zᵀ, column by column (a Givens rotation each); columns of L are rows of factor.
-    half[:] = z
-    for k in range(n):
-        old = factor[k, k]
-        new = np.hypot(old, half[k])
-        cosine = new / old
-        sine = half[k] / old
-        factor[k, k] = new
-        for i in range(k + 1, n):
-            factor[k, i] = (factor[k, i] + sine * half[i]) / cosine
-            half[i] = cosine * half[i] - sine * factor[k, i]
+    for row in range(z.shape[0]):
+        _add_outer(z[row], y[row], s, b)
+        square = _solve_factor(factor, z[row], half, gain)
+        error = y[row] - _dot(z[row], theta)
+        for i in range(n):
+            theta[i] += gain[i] * (error / (1.0 + square))  # Sherman-Morrison
+        fell += _dot(gain, gain) / (1.0 + square)
+        half[:] = z[row]
+        _add_to_factor(factor, half)
     return fell
 
 
-BLOCK = 16  # arms solved side by side, so that the inner loop runs over contiguous memory
+@numba.njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
+def _dot(a, b):  # type: ignore[no-untyped-def]
+    total = 0.0
+    for i in range(a.shape[0]):
+        total += a[i] * b[i]
+    return total
+
+
+@numba.njit(cache=True, nogil=True)
+def _add_to_factor(factor, z):  # type: ignore[no-untyped-def]
+    """L Lᵀ + z zᵀ by one Givens rotation per column of L, a row of `factor`; z is used up."""
+    n = z.shape[0]
+    for k in range(n):
+        old = factor[k, k]
+        new = np.sqrt(old * old + z[k] * z[k])
+        cosine = old / new
+        sine = z[k] / new
+        factor[k, k] = new
+        for i in range(k + 1, n):
+            entry = factor[k, i]
+            factor[k, i] = cosine * entry + sine * z[i]
+            z[i] = cosine * z[i] - sine * entry
+
+
+BLOCK = 8  # arms solved side by side, so that the inner loop runs over contiguous memory
 
 
 @numba.njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})

@@ -14,17 +14,27 @@ from ..presets import Round
 from ..regression import Regression
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Scoring:
     """Requests that are scored together, and what their arms look like to the model."""
 
     rounds: list[Round]  # R of them
-    starts: NDArray[np.int64]  # (R+1,)
+    starts: list[int]  # R + 1
     z: Floats  # (A, n)  ẑ
-    width: Floats  # (A,)    ‖ẑ‖_{V⁻¹}
-    active: Mask  # (A,)    arms that may be chosen
+    width: Floats  # (A,)  ‖ẑ‖_{V⁻¹}
+    active: Mask | None  # (A,)  arms that may be chosen; None: all
     p_hat: float
     model: Regression
+
+    def arms(self, request: int) -> slice:
+        return slice(self.starts[request], self.starts[request + 1])
+
+    def allowed(self, request: int) -> NDArray[np.intp]:
+        """The arms of a request that may be chosen, by position."""
+        arms = self.arms(request)
+        if self.active is None:
+            return np.arange(arms.stop - arms.start)
+        return np.flatnonzero(self.active[arms])
 
 
 class Policy(Protocol):
@@ -46,10 +56,8 @@ class Policy(Protocol):
         """What is added to every arm's mean, (A,); the largest sum is chosen."""
         ...
 
-    def propensity(
-        self, scoring: Scoring, best: NDArray[np.int64], chosen: NDArray[np.int64]
-    ) -> Floats:
-        """With which probability `best`, as far as it is random, comes out as `chosen`, (R,)."""
+    def propensity(self, scoring: Scoring, best: list[int], chosen: list[int]) -> list[float]:
+        """With which probability `best`, as far as it is random, comes out as `chosen`."""
         ...
 
 
@@ -77,7 +85,5 @@ class Optimistic:
             return betas[0] * scoring.width
         return np.repeat(betas, np.diff(scoring.starts)) * scoring.width
 
-    def propensity(
-        self, scoring: Scoring, best: NDArray[np.int64], chosen: NDArray[np.int64]
-    ) -> Floats:
-        return (best == chosen).astype(np.float64)
+    def propensity(self, scoring: Scoring, best: list[int], chosen: list[int]) -> list[float]:
+        return [float(a == b) for a, b in zip(best, chosen, strict=True)]

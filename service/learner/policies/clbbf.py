@@ -14,6 +14,4 @@ class Clbbf(Optimistic):
     refreshes: ClassVar[bool] = True
 
     def beta(self, this: Round, model: Regression, p_hat: float) -> float:
-        if self.config.preset == "paper":
-            return presets.paper_width(self.config, this, model, p_hat, completes=True)
-        return presets.practical_width(self.config, this, model)
+        return presets.optimistic_width(self.config, this, model, p_hat, completion_error=True)

@@ -14,6 +14,4 @@ class Oful(Optimistic):
     completes: ClassVar[bool] = False
 
     def beta(self, this: Round, model: Regression, p_hat: float) -> float:
-        if self.config.preset == "paper":
-            return presets.paper_width(self.config, this, model, p_hat, completes=False)
-        return presets.practical_width(self.config, this, model)
+        return presets.optimistic_width(self.config, this, model, p_hat, completion_error=False)

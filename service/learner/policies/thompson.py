@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
 from .. import presets, randomness
@@ -24,21 +23,21 @@ class Thompson(Optimistic):
     def bonus(self, scoring: Scoring) -> Floats:
         bonus = np.empty(len(scoring.z))
         for r, this in enumerate(scoring.rounds):
-            arms = slice(scoring.starts[r], scoring.starts[r + 1])
             deviation = self._deviations(this, scoring, 1)  # (n, 1)
-            bonus[arms] = scoring.z[arms] @ deviation[:, 0]
+            bonus[scoring.arms(r)] = scoring.z[scoring.arms(r)] @ deviation[:, 0]
         return bonus
 
-    def propensity(
-        self, scoring: Scoring, best: NDArray[np.int64], chosen: NDArray[np.int64]
-    ) -> Floats:
-        shares = np.empty(len(chosen))
+    def propensity(self, scoring: Scoring, best: list[int], chosen: list[int]) -> list[float]:
+        shares = []
         for r, this in enumerate(scoring.rounds):
-            arms = slice(scoring.starts[r], scoring.starts[r + 1])
             draws = self._deviations(this, scoring, DRAWS)  # (n, DRAWS)
-            values = scoring.z[arms] @ (scoring.model.theta[:, None] + draws)  # (K, DRAWS)
-            values[~scoring.active[arms]] = -np.inf
-            shares[r] = np.mean(values.argmax(axis=0) == chosen[r])
+            parameters = scoring.model.theta[:, None] + draws
+            values = scoring.z[scoring.arms(r)] @ parameters  # (K, DRAWS)
+            allowed = scoring.allowed(r)
+            winners = allowed[values[allowed].argmax(axis=0)]
+            # The draw that decided agrees with itself, whatever rounding says of the product.
+            winners[0] = best[r]
+            shares.append(float(np.mean(winners == chosen[r])))
         return shares
 
     def _deviations(self, this: Round, scoring: Scoring, draws: int) -> Floats:
@@ -46,6 +45,6 @@ class Thompson(Optimistic):
         generator = randomness.of_round(self.config.seed, this.number)
         generator.random(2)  # the round's coins come first in its stream
         noise = generator.standard_normal((draws, len(scoring.model.b)))  # row by row
-        scale = presets.thompson_scale(self.config, this, scoring.model)
+        scale = presets.thompson_width(self.config, this, scoring.model)
         factor = scoring.model.factor  # Lᵀ
         return scale * solve_triangular(factor, noise.T, check_finite=False)

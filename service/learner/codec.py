@@ -1,0 +1,106 @@
+"""Named arrays and a few scalars ⇄ bytes: versioned, compact, checked; no pickle.
+
+    magic "LACUNA" · kind u8 · format u8 · header length u32 · header JSON · arrays · CRC-32 u32
+
+All little-endian. The header names each array with its type and shape, in the order they follow.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import struct
+import zlib
+from collections.abc import Mapping
+from enum import IntEnum
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .arms import Floats
+from .errors import BadState
+
+MAGIC = b"LACUNA"
+FORMAT = 1
+_HEAD = struct.Struct("<6sBBI")
+_CRC = struct.Struct("<I")
+_TYPES = ("<f8", "|u1")  # all we write; anything else is not ours
+
+
+class Kind(IntEnum):
+    LEARNER = 1
+    MOMENTS = 2
+
+
+def pack(kind: Kind, scalars: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> bytes:
+    layout = [[name, array.dtype.str, list(array.shape)] for name, array in arrays.items()]
+    header = json.dumps({"scalars": dict(scalars), "arrays": layout}, separators=(",", ":"))
+    parts = [_HEAD.pack(MAGIC, kind, FORMAT, len(header.encode())), header.encode()]
+    parts += [np.ascontiguousarray(array).tobytes() for array in arrays.values()]
+    body = b"".join(parts)
+    return body + _CRC.pack(zlib.crc32(body))
+
+
+def unpack(kind: Kind, blob: bytes) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    what = kind.name.lower()
+    if len(blob) < _HEAD.size or not blob.startswith(MAGIC):
+        raise BadState(f"these bytes are not a Lacuna {what}")
+    _, found, version, header_size = _HEAD.unpack_from(blob)
+    if version > FORMAT:
+        raise BadState(
+            f"this {what} was written by a newer version (format {version}, this reads {FORMAT})"
+        )
+    if found != kind:
+        raise BadState(f"these bytes hold another kind of Lacuna state ({found}), not a {what}")
+    start = _HEAD.size + header_size
+    if len(blob) < start + _CRC.size:
+        raise BadState(f"this {what} is truncated: it ends within its header")
+    try:
+        header = json.loads(blob[_HEAD.size : start])
+        layout = [(str(name), str(kind), tuple(shape)) for name, kind, shape in header["arrays"]]
+        sizes = [_size(type_, shape) for _, type_, shape in layout]
+        scalars = dict(header["scalars"])
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise BadState(f"the header of this {what} is damaged") from error
+    expected = start + sum(sizes) + _CRC.size
+    if len(blob) < expected:
+        raise BadState(f"this {what} is truncated: {len(blob):,} of {expected:,} bytes")
+    if len(blob) > expected:
+        raise BadState(f"this {what} has {len(blob) - expected:,} bytes too many")
+    if _CRC.unpack_from(blob, expected - _CRC.size)[0] != zlib.crc32(blob[: -_CRC.size]):
+        raise BadState(f"this {what} is damaged: its checksum does not match")
+    arrays = {}
+    for (name, type_, shape), size in zip(layout, sizes, strict=True):
+        flat = np.frombuffer(blob, dtype=type_, count=math.prod(shape), offset=start)
+        arrays[name] = flat.reshape(shape).copy()
+        start += size
+    return scalars, arrays
+
+
+def _size(type_: str, shape: tuple[int, ...]) -> int:
+    if type_ not in _TYPES or any(type(n) is not int or n < 0 for n in shape):
+        raise ValueError
+    return np.dtype(type_).itemsize * math.prod(shape)
+
+
+@lru_cache(maxsize=8)
+def _upper(n: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    return np.triu_indices(n)
+
+
+def half(symmetric: Floats) -> Floats:
+    """The upper half of a symmetric matrix, row by row: n(n+1)/2 numbers."""
+    return symmetric[_upper(len(symmetric))]
+
+
+def whole(upper: Floats, n: int) -> Floats:
+    """Undo `half`."""
+    if upper.shape != (n * (n + 1) // 2,):
+        raise BadState(f"a matrix of {n} columns has the wrong number of entries")
+    full = np.empty((n, n))
+    rows, columns = _upper(n)
+    full[rows, columns] = upper
+    full[columns, rows] = upper
+    return full
