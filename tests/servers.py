@@ -3,10 +3,10 @@
     with server(maxmemory="2mb") as one: ...
     with server() as primary, replica_of(primary) as replica: ...
     with cluster(nodes=3) as three: ...
-    with sentinels(primary) as watchers: ...
+    with sentinel(primary) as watchers: ...
 
-A server that a test killed is started again, with its data, by `restart()`. All end with the test
-process, however that ends.
+`start()` starts a killed server again, with what it had on disk. On Linux all servers end with the
+thread that started them, however that ends: start them in the main thread.
 """
 
 import contextlib
@@ -14,11 +14,13 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import redis
 from redis.backoff import NoBackoff
@@ -28,6 +30,8 @@ from service.store.embedded import find_server, tethered
 
 HOST = "127.0.0.1"
 SLOTS = 16384
+EMPTY = '""'
+Directives = dict[str, Any]  # to be passed as keyword arguments among others of other types
 # Directives of a server that keeps nothing, and lets a replica begin at once.
 PLAIN = {"save": "", "appendonly": "no", "repl-diskless-sync-delay": "0"}
 
@@ -79,13 +83,12 @@ class Server:
     def start(self, *, wait: bool = True) -> None:
         conf = self.folder / "server.conf"
         if not conf.exists():  # sentinels and cluster nodes write their own state into it
-            lines = [
-                f"{name} {value if value else chr(34) * 2}" for name, value in self.config.items()
-            ]
-            conf.write_text("\n".join(lines) + "\n")
+            lines = (f"{name} {value or EMPTY}\n" for name, value in self.config.items())
+            conf.write_text("".join(lines))
+        command = [str(self.executable), str(conf), *self.mode]
         with (self.folder / "stdout.log").open("ab") as log:
             self.process = subprocess.Popen(
-                tethered([str(self.executable), str(conf), *self.mode]),
+                tethered(command) if sys.platform == "linux" else command,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
@@ -101,9 +104,13 @@ class Server:
             with contextlib.suppress(OSError), socket.create_connection((HOST, self.port), 1):
                 return True
             return False
-        with contextlib.suppress(redis.ConnectionError, redis.TimeoutError):
-            return bool(self.do("PING"))
-        return False
+        try:
+            self.do("PING")
+        except (redis.ConnectionError, redis.TimeoutError):
+            return False
+        except redis.ResponseError:
+            pass  # a complaint is an answer
+        return True
 
     def signal(self, number: signal.Signals) -> None:
         assert self.process is not None
@@ -156,11 +163,6 @@ class Sentinels:
         hosts = ",".join(f"{HOST}:{one.port}" for one in self.servers)
         return f"redis+sentinel://{hosts}/{self.service}/0"
 
-    def primary_port(self) -> int:
-        answer = self.servers[0].do("SENTINEL", "GET-MASTER-ADDR-BY-NAME", self.service)
-        assert isinstance(answer, list)
-        return int(answer[1])
-
 
 def wait_for(condition: Callable[[], bool], what: str, within_s: float = 15.0) -> None:
     deadline_s = time.monotonic() + within_s
@@ -177,17 +179,17 @@ def free_port() -> int:
 
 def other_server() -> Path | None:
     """A server from the system, beside the wheel's: another make, version and build."""
-    for name in ("valkey-server", "redis-server"):
-        if found := shutil.which(name):
-            return Path(found)
-    return None
+    found = shutil.which("valkey-server") or shutil.which("redis-server")
+    return Path(found) if found else None
 
 
 @contextlib.contextmanager
-def server(executable: Path | None = None, *, tls: bool = False, **config: str) -> Iterator[Server]:
+def server(
+    executable: Path | None = None, *, tls: bool = False, mode: tuple[str, ...] = (), **config: str
+) -> Iterator[Server]:
     """One server; keyword arguments are its directives, `_` for `-`. No persistence by default."""
-    with _folder() as folder:
-        one = _started(executable, folder, (), tls, config)
+    with tempfile.TemporaryDirectory(prefix="lacuna-test-") as folder:
+        one = _started(executable, Path(folder), mode, tls, config)
         try:
             yield one
         finally:
@@ -197,11 +199,10 @@ def server(executable: Path | None = None, *, tls: bool = False, **config: str) 
 @contextlib.contextmanager
 def replica_of(primary: Server, **config: str) -> Iterator[Server]:
     """A replica that has caught up with its primary."""
+    own: Directives = {"replicaof": f"{HOST} {primary.port}", **config}
     if password := primary.config.get("requirepass"):
-        config = {"masterauth": password, "requirepass": password, **config}
-    with server(
-        primary.executable, tls=False, replicaof=f"{HOST} {primary.port}", **config
-    ) as replica:
+        own |= {"masterauth": password, "requirepass": password}
+    with server(primary.executable, **own) as replica:
         wait_for(
             lambda: replica.info("replication")["master_link_status"] == "up",
             "the replica is in step",
@@ -213,9 +214,9 @@ def replica_of(primary: Server, **config: str) -> Iterator[Server]:
 def cluster(nodes: int = 3, executable: Path | None = None, **config: str) -> Iterator[Cluster]:
     """Primaries that share all slots evenly, in order."""
     with contextlib.ExitStack() as stack:
-        own = {"cluster_enabled": "yes", "cluster_node_timeout": "2000", **config}
+        own: Directives = {"cluster_enabled": "yes", "cluster_node_timeout": "2000", **config}
         members = [
-            stack.enter_context(server(executable, tls=False, cluster_port=str(free_port()), **own))
+            stack.enter_context(server(executable, cluster_port=str(free_port()), **own))
             for _ in range(nodes)
         ]
         bounds = [-(-SLOTS * part // nodes) for part in range(nodes + 1)]
@@ -236,14 +237,14 @@ def cluster(nodes: int = 3, executable: Path | None = None, **config: str) -> It
 
 
 @contextlib.contextmanager
-def sentinels(
+def sentinel(
     primary: Server, count: int = 1, service: str = "lacuna", **config: str
 ) -> Iterator[Sentinels]:
     """Sentinels that watch a primary and fail over after about half a second."""
     with contextlib.ExitStack() as stack:
         watchers = []
         for _ in range(count):
-            folder = stack.enter_context(_folder())
+            folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="lacuna-test-"))
             # Directives about a service follow the line that names it.
             about = {
                 "sentinel monitor": f"{service} {HOST} {primary.port} {count // 2 + 1}",
@@ -252,7 +253,7 @@ def sentinels(
             }
             if password := primary.config.get("requirepass"):
                 about["sentinel auth-pass"] = f"{service} {password}"
-            one = _started(primary.executable, folder, ("--sentinel",), False, config | about)
+            one = _started(primary.executable, Path(folder), ("--sentinel",), False, config | about)
             stack.callback(one.stop)
             watchers.append(one)
 
@@ -270,16 +271,10 @@ def bytes_of(reply: object) -> bytes:
     return reply if isinstance(reply, bytes) else repr(reply).encode()
 
 
-def _counts(sentinel: Server) -> tuple[int, int]:
-    state = sentinel.info("sentinel")["master0"]
+def _counts(watcher: Server) -> tuple[int, int]:
+    state = watcher.info("sentinel")["master0"]
     assert isinstance(state, dict)
     return int(state["slaves"]), int(state["sentinels"])
-
-
-@contextlib.contextmanager
-def _folder() -> Iterator[Path]:
-    with tempfile.TemporaryDirectory(prefix="lacuna-test-") as name:
-        yield Path(name)
 
 
 def _started(

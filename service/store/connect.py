@@ -26,6 +26,20 @@ class SentinelClient(Redis):
             await pool.sentinel_manager.aclose()
 
 
+class ClusterClient(RedisCluster):
+    """A cluster's client that closes its connections even when the last command failed."""
+
+    async def aclose(self) -> None:
+        await super().aclose()
+        # After a lost connection the driver waits for a fresh look at the cluster, and until then
+        # takes itself for closed. Without its lock this could cut such a look short.
+        if self._lock:
+            async with self._lock:
+                if self._initialize:
+                    await self.nodes_manager.aclose()
+                    await self.nodes_manager.aclose("startup_nodes")
+
+
 def connect(
     url: str,
     *,
@@ -70,7 +84,7 @@ def connect(
     if at.kind == "cluster":
         nodes = [ClusterNode(host, port) for host, port in at.hosts]
         # The URL's hosts stay known: they may be names whose addresses all change at once.
-        return RedisCluster(
+        return ClusterClient(
             startup_nodes=nodes, dynamic_startup_nodes=False, **user, **tls, **common
         )
     [(host, port)] = at.hosts

@@ -52,8 +52,12 @@ BY_TYPE: tuple[tuple[type[StoreError], tuple[type[Exception], ...], str], ...] =
 )
 # Replies for which the driver has no type. In a pipeline it puts words in front of them.
 BY_REPLY: tuple[tuple[type[StoreError], re.Pattern[str], str], ...] = (
-    (StoreFull, re.compile(r"(?:^|\(')MISCONF "), "The store cannot write to its disk"),
-    (StoreUnavailable, re.compile(r"(?:^|\(')(?:NOREPLICAS|BUSY) "), "The store is not available"),
+    (StoreFull, re.compile(r"(?:^|\(['\"])MISCONF "), "The store cannot write to its disk"),
+    (
+        StoreUnavailable,
+        re.compile(r"(?:^|\(['\"])(?:NOREPLICAS|BUSY) "),
+        "The store is not available",
+    ),
 )
 CLUSTER_AWAY = re.compile("cannot be connected|slots are not covered")
 TRANSPORT_CLOSED = re.compile("Transport.* closed|handler is closed")

@@ -52,7 +52,7 @@ class StoreURL:
 
 def describe(url: str) -> str:
     """The URL fit for a log: its passwords masked, even where it is malformed."""
-    scheme, separator, rest = url.partition("://")
+    scheme, separator, rest = url.partition("://") if "://" in url else ("", "", url)
     userinfo, at_sign, address = rest.rpartition("@")
     if at_sign and not userinfo.startswith("/"):  # a unix path may have an @ in it
         username, colon, _ = userinfo.partition(":")
