@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numba
 import numpy as np
 from scipy.linalg import lapack
 
@@ -75,30 +76,45 @@ def guarded(moments: Moments, *, uniform_missingness: bool) -> Estimate:
     pairs are seen more often; the floor is met only where it is needed.
     """
     p, nu, sigma = uniform(moments) if uniform_missingness else per_feature(moments)
-    variance = np.diagonal(sigma).copy()
-    second = np.diagonal(moments.z) / np.maximum(np.diagonal(moments.p), 1.0)
-    constant = variance <= CONSTANT_VARIANCE * np.maximum(second, nu * nu)
-    # A constant feature is its mean and tells nothing of others: variance 1, covariances 0.
-    scale = np.sqrt(np.where(constant, 1.0, variance))  # (d,)
-    correlation = sigma / np.outer(scale, scale)
-    correlation *= moments.p / (moments.p + SHRINKAGE_ROWS)
-    np.clip(correlation, -1.0, 1.0, out=correlation)
-    correlation[constant, :] = 0.0
-    correlation[:, constant] = 0.0
-    np.fill_diagonal(correlation, 1.0)
-
+    correlation = np.empty_like(sigma)
+    scale = np.empty_like(nu)
+    _correlate(nu, sigma, moments.z, moments.p, correlation, scale)
     correlation, inverse = _floored(correlation)
-    sigma = correlation * np.outer(scale, scale)
-    omega = inverse / np.outer(scale, scale)
-    return Estimate(p, nu, sigma, omega, moments.arms)
+    across = scale[:, None] * scale
+    return Estimate(p, nu, correlation * across, inverse / across, moments.arms)
+
+
+@numba.njit(cache=True, nogil=True)
+def _correlate(nu, sigma, z, p, correlation, scale):  # type: ignore[no-untyped-def]
+    """Σ̂ as shrunk correlations, and the standard deviations they are scaled by.
+
+    A constant feature is its mean and tells nothing of the others: variance 1, covariances 0.
+    """
+    d = len(nu)
+    varies = np.empty(d, np.bool_)
+    for j in range(d):
+        second = max(z[j, j] / max(p[j, j], 1.0), nu[j] * nu[j])
+        varies[j] = sigma[j, j] > CONSTANT_VARIANCE * second
+        scale[j] = np.sqrt(sigma[j, j]) if varies[j] else 1.0
+    for i in range(d):
+        for j in range(d):
+            if i == j:
+                correlation[i, j] = 1.0
+            elif varies[i] and varies[j]:
+                r = sigma[i, j] / (scale[i] * scale[j])
+                r *= p[i, j] / (p[i, j] + SHRINKAGE_ROWS)
+                correlation[i, j] = max(-1.0, min(1.0, r))
+            else:
+                correlation[i, j] = 0.0
 
 
 def _floored(correlation: Floats) -> tuple[Floats, Floats]:
     """Eigenvalues below the floor raised to it; the result and its inverse."""
-    d = len(correlation)
     # All eigenvalues are above the floor iff C − floor·I has a Cholesky factor: far cheaper
     # than the eigenvalues themselves, and the usual case.
-    _, info = lapack.dpotrf(correlation - EIGENVALUE_FLOOR * np.eye(d), lower=1)
+    lowered = correlation.copy()
+    np.einsum("ii->i", lowered)[:] -= EIGENVALUE_FLOOR
+    _, info = lapack.dpotrf(lowered, lower=1)
     if info == 0:
         inverse = _inverse(correlation)
         if inverse is not None:
@@ -112,11 +128,20 @@ def _inverse(matrix: Floats) -> Floats | None:
     factor, info = lapack.dpotrf(matrix, lower=1)
     if info != 0:
         return None
-    half, info = lapack.dpotri(factor, lower=1)
+    half, info = lapack.dpotri(factor, lower=1, overwrite_c=1)
     if info != 0:
         return None
-    lower = np.tril(half)
-    return np.ascontiguousarray(lower + np.tril(lower, -1).T)
+    inverse = np.ascontiguousarray(half)
+    _mirror(inverse)
+    return inverse
+
+
+@numba.njit(cache=True, nogil=True)
+def _mirror(matrix):  # type: ignore[no-untyped-def]
+    """The lower half onto the upper."""
+    for i in range(len(matrix)):
+        for j in range(i):
+            matrix[j, i] = matrix[i, j]
 
 
 def _precision(sigma: Floats) -> Floats:

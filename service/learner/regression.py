@@ -12,11 +12,12 @@ from dataclasses import dataclass, field
 
 import numba
 import numpy as np
-from scipy.linalg import lapack, solve_triangular
+from scipy.linalg import blas, lapack, solve_triangular
 
 from .arms import MAX_MAGNITUDE, Floats
 from .errors import BadInput
 
+SMALL = 64  # columns up to which a plain loop beats the call of a blocked routine
 DRIFT_CHECK_EVERY = 32  # folds; the check costs as much as a fold
 DRIFT_TOLERANCE = 1e-11  # of ‖V‖‖θ̂‖ + ‖b‖
 
@@ -34,6 +35,7 @@ class Regression:
     factor: Floats = field(default_factory=lambda: np.empty((0, 0)))  # (n, n)  Lᵀ, upper
     theta: Floats = field(default_factory=lambda: np.empty(0))  # (n,)  θ̂
     trace_inverse: float = 0.0  # tr V⁻¹
+    fit: float = 0.0  # θ̂ᵀb + λ‖θ̂‖²
     since_check: int = 0
 
     @classmethod
@@ -54,7 +56,8 @@ class Regression:
             self._count(y)
             self.factorise()
             return
-        self.trace_inverse -= fold_rows(z, y, self.s, self.b, self.factor, self.theta)
+        fell, self.fit = fold_rows(z, y, self.s, self.b, self.factor, self.theta, self.ridge)
+        self.trace_inverse -= fell
         self._count(y)
         self.since_check += len(z)
         if self.since_check >= DRIFT_CHECK_EVERY:
@@ -103,6 +106,7 @@ class Regression:
         )
         inverse, _ = lapack.dtrtri(factor, lower=0)
         self.trace_inverse = float(np.einsum("ij,ij->", inverse, inverse))
+        self.fit = float(self.theta @ self.b + self.ridge * (self.theta @ self.theta))
         self.since_check = 0
 
     def drift(self) -> float:
@@ -113,6 +117,9 @@ class Regression:
 
     def score(self, z: Floats) -> tuple[Floats, Floats]:
         """ẑᵀθ̂ and ‖ẑ‖_{V⁻¹} of every row."""
+        if len(self.b) > SMALL:
+            half = blas.dtrsm(1.0, self.factor.T, z.T, lower=1)  # (n, A)  L⁻¹ẑ
+            return z @ self.theta, np.sqrt(np.einsum("ij,ij->j", half, half))
         mean = np.empty(len(z))
         width = np.empty(len(z))
         score_rows(z, self.theta, self.factor, mean, width)
@@ -124,8 +131,7 @@ class Regression:
 
     def residual_square(self) -> float:
         """Σ (y − ẑᵀθ̂)² = Σy² − θ̂ᵀb − λ‖θ̂‖², for V θ̂ = b"""
-        theta = self.theta
-        return max(0.0, self.sum_yy - float(theta @ self.b) - self.ridge * float(theta @ theta))
+        return max(0.0, self.sum_yy - self.fit)
 
 
 def check_reward(reward: object) -> float:
@@ -173,8 +179,8 @@ def _solve_factor(factor, z, half, full):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True, nogil=True)
-def fold_rows(z, y, s, b, factor, theta):  # type: ignore[no-untyped-def]
-    """Rewards into S, b, L and θ̂, O(n²) each; returns how much tr V⁻¹ fell."""
+def fold_rows(z, y, s, b, factor, theta, ridge):  # type: ignore[no-untyped-def]
+    """Rewards into S, b, L and θ̂, O(n²) each; how much tr V⁻¹ fell, and θ̂ᵀb + λ‖θ̂‖²."""
     n = z.shape[1]
     half = np.empty(n)
     gain = np.empty(n)  # V⁻¹ ẑ
@@ -188,7 +194,7 @@ def fold_rows(z, y, s, b, factor, theta):  # type: ignore[no-untyped-def]
         fell += _dot(gain, gain) / (1.0 + square)
         half[:] = z[row]
         _add_to_factor(factor, half)
-    return fell
+    return fell, _dot(theta, b) + ridge * _dot(theta, theta)
 
 
 @numba.njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
@@ -215,35 +221,29 @@ def _add_to_factor(factor, z):  # type: ignore[no-untyped-def]
             z[i] = cosine * z[i] - sine * entry
 
 
-BLOCK = 8  # arms solved side by side, so that the inner loop runs over contiguous memory
-
-
 @numba.njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
 def score_rows(z, theta, factor, mean, width):  # type: ignore[no-untyped-def]
-    """mean = ẑᵀθ̂ and width = ‖L⁻¹ẑ‖ = ‖ẑ‖_{V⁻¹} for every row of z (A, n)."""
+    """mean = ẑᵀθ̂ and width = ‖L⁻¹ẑ‖ = ‖ẑ‖_{V⁻¹} for every row of z (A, n).
+
+    All arms are solved side by side, so that the inner loop runs over contiguous memory.
+    """
     rows, n = z.shape
-    half = np.empty((n, BLOCK))
-    square = np.empty(BLOCK)
-    for start in range(0, rows, BLOCK):
-        size = min(BLOCK, rows - start)
-        square[:] = 0.0
-        for a in range(size):
-            total = 0.0
-            for i in range(n):
-                total += z[start + a, i] * theta[i]
-                half[i, a] = z[start + a, i]
-            mean[start + a] = total
-        for a in range(size, BLOCK):
-            for i in range(n):
-                half[i, a] = 0.0
-        for j in range(n):
-            diagonal = 1.0 / factor[j, j]
-            for a in range(BLOCK):
-                half[j, a] *= diagonal
-                square[a] += half[j, a] * half[j, a]
-            for i in range(j + 1, n):
-                step = factor[j, i]
-                for a in range(BLOCK):
-                    half[i, a] -= step * half[j, a]
-        for a in range(size):
-            width[start + a] = np.sqrt(square[a])
+    half = np.empty((n, rows))
+    square = np.zeros(rows)
+    for a in range(rows):
+        mean[a] = _dot(z[a], theta)
+        for i in range(n):
+            half[i, a] = z[a, i]
+    for j in range(n):
+        pivot = half[j]
+        scale = 1.0 / factor[j, j]
+        for a in range(rows):
+            pivot[a] *= scale
+            square[a] += pivot[a] * pivot[a]
+        for i in range(j + 1, n):
+            step = factor[j, i]
+            target = half[i]
+            for a in range(rows):
+                target[a] -= step * pivot[a]
+    for a in range(rows):
+        width[a] = np.sqrt(square[a])

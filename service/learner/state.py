@@ -50,6 +50,7 @@ def dump(learner: Learner) -> bytes:
         arrays["sigma"] = learner.estimate.sigma
         arrays["omega"] = learner.estimate.omega
     scalars["trace_inverse"] = model.trace_inverse
+    scalars["fit"] = model.fit
     scalars["since_check"] = model.since_check
     return codec.pack(Kind.LEARNER, scalars, arrays)
 
@@ -78,6 +79,7 @@ def _restored(scalars: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Learn
     model.count, model.ridge = int(scalars["count"]), float(scalars["ridge"])
     model.sum_y, model.sum_yy = float(scalars["sum_y"]), float(scalars["sum_yy"])
     model.trace_inverse = float(scalars["trace_inverse"])
+    model.fit = float(scalars["fit"])
     model.since_check = int(scalars["since_check"])
     history = learner.history
     history.frozen_s = whole(arrays["frozen_s"], n)
