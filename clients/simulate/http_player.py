@@ -5,6 +5,7 @@ The service must be running. `LACUNA_API_KEY` holds the key where the service as
 
 from __future__ import annotations
 
+import math
 import os
 import uuid
 from typing import Any
@@ -49,7 +50,8 @@ class OverHttp:
     def choose(self, x: NDArray[np.float64]) -> int:
         self.round += 1
         self.event = f"{self.name}-{self.round}"
-        rows = np.where(np.isnan(x), None, x.astype(object)).tolist()  # NaN is not JSON: null
+        # NaN is not JSON: a hole is null.
+        rows = [[None if math.isnan(value) else value for value in row] for row in x.tolist()]
         answer = self._call(
             "POST",
             "/select",

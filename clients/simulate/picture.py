@@ -147,7 +147,7 @@ def _draw_panel(axis: Axes, panel: Panel, *, log: bool) -> None:
         axis.set_ylim(bottom=0.0)
         axis.yaxis.set_major_formatter("{x:,.0f}" if axis.get_ylim()[1] >= 10 else "{x:g}")
     if not panel.markers:
-        axis.set_xlim(left=0)
+        axis.set_xlim(0.0, max(line.x[-1] for line in panel.lines))
         axis.xaxis.set_major_formatter("{x:,.0f}")
 
 

@@ -148,7 +148,10 @@ def _progress(jobs: Sequence[Job], *, quiet: bool) -> Iterator[Report]:
         TextColumn("{task.fields[rate]} rounds/s"),
         TimeRemainingColumn(elapsed_when_finished=True),
     )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+    console = Console(stderr=True)
+    with Progress(
+        *columns, console=console, transient=True, disable=not console.is_terminal
+    ) as bar:
         total = sum(job.plays for job in jobs)
         task = bar.add_task("preparing", total=total, runs=0, all_runs=sum(runs), rate="–")
 
