@@ -14,8 +14,8 @@ import numpy as np
 from .arms import Floats, Mask
 from .estimate import Estimate
 
-# Pivots and eigenvalues below this share of the largest count as zero: then the Moore-Penrose
-# inverse stands in, as in the paper's notation.
+# A pivot below this share of its variance counts as zero: then the Moore-Penrose inverse stands
+# in, as in the paper's notation, and eigenvalues below this share of the largest are zero.
 RELATIVE_ZERO = 1e-12
 
 
@@ -98,9 +98,6 @@ def _gather(source, side, n, matrix):  # type: ignore[no-untyped-def]
 def _cholesky_solve(a, right, n):  # type: ignore[no-untyped-def]
     """right ← a⁻¹ right, the lower half of a given and overwritten; False, and right as it was,
     where a is not safely positive definite."""
-    largest = 0.0
-    for i in range(n):
-        largest = max(largest, a[i, i])
     for i in range(n):
         for j in range(i):
             total = a[i, j]
@@ -110,7 +107,7 @@ def _cholesky_solve(a, right, n):  # type: ignore[no-untyped-def]
         pivot = a[i, i]
         for k in range(i):
             pivot -= a[i, k] * a[i, k]
-        if not pivot > RELATIVE_ZERO * largest:
+        if not pivot > RELATIVE_ZERO * a[i, i]:
             return False
         a[i, i] = np.sqrt(pivot)
     for i in range(n):

@@ -13,11 +13,13 @@ from .moments import Moments
 
 # Eigenvalues of the guarded correlation matrix are at least this. Scale-free; far below what a
 # real feature's own noise contributes, far above rounding.
-EIGENVALUE_FLOOR = 1e-6
+EIGENVALUE_FLOOR = 1e-4
 # Correlations are multiplied by N₂/(N₂ + this), N₂ the rows in which both features were seen.
 SHRINKAGE_ROWS = 2.0
 # A variance this small against the mean square is rounding: the feature is a constant.
 CONSTANT_VARIANCE = 1e-12
+
+LEAST_PIVOT = 1e-8  # below it Σ̂⁻¹ has lost half its digits
 
 NO_PRECISION = np.empty((0, 0))
 
@@ -31,6 +33,11 @@ class Estimate:
     sigma: Floats  # (d, d)  Σ̂
     omega: Floats  # (d, d)  Ω̂ = Σ̂⁻¹, or (0, 0)
     arms: int  # N it was made from
+
+    @classmethod
+    def of(cls, p_hat: float, nu: Floats, sigma: Floats, arms: int) -> Estimate:
+        """With the precision where Σ̂ has one that is safe to use: the same bits for the same Σ̂."""
+        return cls(p_hat, nu, sigma, _precision(sigma), arms)
 
 
 def observed_rate(moments: Moments) -> float:
@@ -66,7 +73,7 @@ def per_feature(moments: Moments) -> tuple[float, Floats, Floats]:
 def exact(moments: Moments) -> Estimate:
     """Preset `paper`: Σ̂ as it falls out, indefinite or not; Ω̂ only where it is safe to use."""
     p, nu, sigma = uniform(moments)
-    return Estimate(p, nu, sigma, _precision(sigma), moments.arms)
+    return Estimate.of(p, nu, sigma, moments.arms)
 
 
 def guarded(moments: Moments, *, uniform_missingness: bool) -> Estimate:
@@ -79,9 +86,8 @@ def guarded(moments: Moments, *, uniform_missingness: bool) -> Estimate:
     correlation = np.empty_like(sigma)
     scale = np.empty_like(nu)
     _correlate(nu, sigma, moments.z, moments.p, correlation, scale)
-    correlation, inverse = _floored(correlation)
-    across = scale[:, None] * scale
-    return Estimate(p, nu, correlation * across, inverse / across, moments.arms)
+    sigma = _floored(correlation) * scale[:, None] * scale
+    return Estimate.of(p, nu, sigma, moments.arms)
 
 
 @numba.njit(cache=True, nogil=True)
@@ -108,32 +114,36 @@ def _correlate(nu, sigma, z, p, correlation, scale):  # type: ignore[no-untyped-
                 correlation[i, j] = 0.0
 
 
-def _floored(correlation: Floats) -> tuple[Floats, Floats]:
-    """Eigenvalues below the floor raised to it; the result and its inverse."""
+def _floored(correlation: Floats) -> Floats:
+    """Eigenvalues below the floor raised to it."""
     # All eigenvalues are above the floor iff C − floor·I has a Cholesky factor: far cheaper
-    # than the eigenvalues themselves, and the usual case.
+    # than the eigenvalues themselves, and often the case.
     lowered = correlation.copy()
     np.einsum("ii->i", lowered)[:] -= EIGENVALUE_FLOOR
     _, info = lapack.dpotrf(lowered, lower=1)
     if info == 0:
-        inverse = _inverse(correlation)
-        if inverse is not None:
-            return correlation, inverse
+        return correlation
     values, vectors = np.linalg.eigh(correlation)
-    values = np.maximum(values, EIGENVALUE_FLOOR)
-    return (vectors * values) @ vectors.T, (vectors / values) @ vectors.T
+    raised = (vectors * np.maximum(values, EIGENVALUE_FLOOR)) @ vectors.T
+    _mirror(raised)
+    return raised
 
 
-def _inverse(matrix: Floats) -> Floats | None:
-    factor, info = lapack.dpotrf(matrix, lower=1)
+def _precision(sigma: Floats) -> Floats:
+    """Σ̂⁻¹ where Σ̂ is positive definite and well conditioned; else empty."""
+    factor, info = lapack.dpotrf(sigma, lower=1)
     if info != 0:
-        return None
+        return NO_PRECISION
+    # A squared pivot is a feature's variance given those before it; free of scale as a share.
+    left = np.diagonal(factor) ** 2 / np.diagonal(sigma)
+    if left.min() < LEAST_PIVOT:
+        return NO_PRECISION
     half, info = lapack.dpotri(factor, lower=1, overwrite_c=1)
     if info != 0:
-        return None
-    inverse = np.ascontiguousarray(half)
-    _mirror(inverse)
-    return inverse
+        return NO_PRECISION
+    omega = np.ascontiguousarray(half)
+    _mirror(omega)
+    return omega
 
 
 @numba.njit(cache=True, nogil=True)
@@ -142,15 +152,3 @@ def _mirror(matrix):  # type: ignore[no-untyped-def]
     for i in range(len(matrix)):
         for j in range(i):
             matrix[j, i] = matrix[i, j]
-
-
-def _precision(sigma: Floats) -> Floats:
-    """Σ̂⁻¹ where Σ̂ is positive definite and well conditioned; else empty."""
-    factor, info = lapack.dpotrf(sigma, lower=1)
-    if info != 0:
-        return NO_PRECISION
-    pivots = np.diagonal(factor)
-    if pivots.min() < 1e-4 * pivots.max():
-        return NO_PRECISION
-    inverse = _inverse(sigma)
-    return NO_PRECISION if inverse is None else inverse
