@@ -1,0 +1,333 @@
+"""One learner's state in Redis: bytes in, bytes out. Knows keys and scripts, not policies."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import AsyncIterator, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from . import scripts
+from .connect import Client
+from .errors import StoreError
+from .keys import LEARNERS, LearnerKeys
+from .translate import translate_errors
+
+RECENT = 200  # latest decisions that can be listed
+LOG_BATCH = 1_024  # log entries per reply
+START = b"0-0"  # before the first log entry
+
+LogEntry = tuple[bytes, bytes, bytes]  # id, kind (r or m), value
+
+
+class LearnerGone(StoreError):
+    """The learner was removed or reset since it was loaded."""
+
+
+class StoreBehind(StoreError):
+    """The server has forgotten log entries that this worker has folded: it came back older."""
+
+
+@dataclass(slots=True)
+class Loaded:
+    """All that a worker starts from."""
+
+    config: bytes
+    born: str
+    meta: dict[bytes, bytes]
+    moments: dict[bytes, bytes]
+    model: dict[bytes, bytes]
+
+    def counter(self, name: str) -> int:
+        return int(self.meta.get(name.encode(), b"0"))
+
+
+@dataclass(slots=True)
+class Commit:
+    """What a worker sends in one step."""
+
+    worker: str
+    has_field: bool
+    position: int
+    last_id: bytes
+    moments: bytes = b""
+    estimate: bytes = b""
+    decision_ttl_ms: int = 86_400_000
+    reward_wait_ms: int = 0
+    decisions: list[tuple[str, bytes]] = field(default_factory=list)
+    rewards: list[tuple[str, bytes, bytes]] = field(default_factory=list)  # id, reward, R or D
+
+
+@dataclass(slots=True)
+class Committed:
+    rounds: int
+    appended: int
+    moments_written: bool
+    field_lost: bool
+    decisions: list[int | bytes]  # round, or the record that was there already
+    rewards: list[tuple[str, bytes]]  # status, and the reward that stands
+    log: list[LogEntry]
+
+
+class LearnerStore:
+    def __init__(self, client: Client, name: str) -> None:
+        # The driver's types promise str or bytes; ours was asked for bytes.
+        self.client: Any = client
+        self.name = name
+        self.keys = LearnerKeys(name)
+        self.born = ""
+        self.calls = 0  # round trips
+
+    async def load(self) -> Loaded | None:
+        """The learner as it is now, or None; from here on this is the birth we speak to."""
+        keys = [self.keys.config, self.keys.meta, self.keys.moments, self.keys.model]
+        config, meta, moments, model = await self._call("load", keys)
+        if config is None:
+            return None
+        fields = _pairs(meta)
+        self.born = fields[b"born"].decode()
+        return Loaded(config, self.born, fields, _pairs(moments), _pairs(model))
+
+    async def commit(self, commit: Commit) -> Committed:
+        keys = self.keys
+        key_list = [
+            keys.meta, keys.moments, keys.workers, keys.due, keys.rewards, keys.recent, keys.model,
+        ]  # fmt: skip
+        args: list[Any] = [
+            self.born,
+            commit.position,
+            commit.worker,
+            int(commit.has_field),
+            commit.moments,
+            commit.last_id,
+            LOG_BATCH,
+            RECENT,
+            commit.decision_ttl_ms,
+            commit.reward_wait_ms,
+            commit.estimate,
+            len(commit.decisions),
+            len(commit.rewards),
+        ]
+        for event_id, record in commit.decisions:
+            key_list.append(keys.decision(self.born, event_id))
+            args += (event_id, record)
+        for event_id, reward, kind in commit.rewards:
+            key_list.append(keys.decision(self.born, event_id))
+            args += (event_id, reward, kind)
+        reply = await self._call("commit", key_list, *args)
+        self._check(reply[0])
+        _, rounds, appended, written, lost, decisions, rewards, log = reply
+        return Committed(
+            rounds,
+            appended,
+            bool(written),
+            bool(lost),
+            decisions,
+            [(status.decode(), reward) for status, reward in rewards],
+            [_entry(entry) for entry in log],
+        )
+
+    async def mark(self, position: int, power: int, mark: bytes) -> None:
+        """A refresh mark, unless one for this power is in the log already."""
+        keys = [self.keys.meta, self.keys.rewards]
+        self._check(await self._call("mark", keys, self.born, position, power, mark))
+
+    async def snapshot(self, position: int, upto: bytes, snapshot: bytes, oldest: bytes) -> bool:
+        """Keep a model snapshot if it is newer, and let go of the log before `oldest`."""
+        keys = [self.keys.meta, self.keys.model, self.keys.rewards]
+        args = (self.born, position, upto, snapshot, oldest)
+        return bool(await self._call("snapshot", keys, *args))
+
+    async def moments(self) -> dict[bytes, bytes]:
+        """All workers' sums, by worker."""
+        self.calls += 1
+        with translate_errors():
+            return await self.client.hgetall(self.keys.moments)
+
+    async def merge(self, worker: str, value: bytes, base: bytes | None, merged: bytes) -> bool:
+        """`merged` as the new base and the worker's field away, if both are still as given."""
+        keys = [self.keys.moments, self.keys.workers]
+        args = (worker, _sha1(value), _sha1(base) if base is not None else "", merged)
+        return bool(await self._call("merge", keys, *args))
+
+    async def silent_workers(self, for_ms: int) -> list[str]:
+        """Workers that have not written for so long."""
+        now_ms = await self.now_ms()
+        self.calls += 1
+        with translate_errors():
+            found = await self.client.zrangebyscore(self.keys.workers, 0, now_ms - for_ms)
+        return [worker.decode() for worker in found]
+
+    async def due(self, limit: int) -> list[str]:
+        """Pending events whose time has come."""
+        now_ms = await self.now_ms()
+        self.calls += 1
+        with translate_errors():
+            found = await self.client.zrangebyscore(self.keys.due, 0, now_ms, start=0, num=limit)
+        return [event_id.decode() for event_id in found]
+
+    async def forget_due(self, event_ids: Iterable[str]) -> None:
+        """Take expired events off the pending ones."""
+        self.calls += 1
+        with translate_errors():
+            await self.client.zrem(self.keys.due, *event_ids)
+
+    async def now_ms(self) -> int:
+        """The server's clock: the only one that all workers share."""
+        return int(await self._call("clock", [self.keys.meta]))
+
+    async def pending(self) -> int:
+        self.calls += 1
+        with translate_errors():
+            return int(await self.client.zcard(self.keys.due))
+
+    async def meta(self) -> dict[bytes, bytes]:
+        self.calls += 1
+        with translate_errors():
+            return await self.client.hgetall(self.keys.meta)
+
+    async def log(self, after: bytes, count: int = LOG_BATCH) -> list[LogEntry]:
+        self.calls += 1
+        with translate_errors():
+            found = await self.client.xrange(self.keys.rewards, b"(" + after, b"+", count=count)
+        return [(id_, *next(iter(values.items()))) for id_, values in found]
+
+    async def log_back(self, upto: bytes, count: int) -> AsyncIterator[list[LogEntry]]:
+        """The log up to an id, newest first, at most `count` entries, in batches."""
+        highest = upto
+        while count > 0:
+            self.calls += 1
+            with translate_errors():
+                found = await self.client.xrevrange(
+                    self.keys.rewards, highest, b"-", count=min(count, 4 * LOG_BATCH)
+                )
+            if not found:
+                return
+            yield [(id_, *next(iter(values.items()))) for id_, values in found]
+            count -= len(found)
+            highest = b"(" + found[-1][0]
+
+    async def decisions(self, event_ids: list[str]) -> list[bytes | None]:
+        self.calls += 1
+        if not event_ids:
+            return []
+        with translate_errors():
+            keys = [self.keys.decision(self.born, event_id) for event_id in event_ids]
+            return await self.client.mget(keys)
+
+    async def recent(self, limit: int) -> list[str]:
+        self.calls += 1
+        with translate_errors():
+            found = await self.client.lrange(self.keys.recent, 0, limit - 1)
+        return [event_id.decode() for event_id in found]
+
+    async def bytes_held(self) -> int:
+        """What the learner's keys occupy in the server, without its decisions."""
+        total = 0
+        with translate_errors():
+            for key in [self.keys.config, *self.keys.state()]:
+                self.calls += 1
+                total += await self.client.memory_usage(key) or 0
+        return total
+
+    # Administration -------------------------------------------------------------------------
+
+    async def configure(self, old: bytes | None, new: bytes, born: str) -> bool | None:
+        """True if made, False if changed, None if `old` is not what is there."""
+        keys = [self.keys.config, *self.keys.state()]
+        made = await self._call("configure", keys, old or b"", new, born)
+        if made < 0:
+            return None
+        await self._list()
+        return bool(made)
+
+    async def forget(self, born: str) -> bool:
+        """Another birth with the same configuration, or with born "" no learner at all."""
+        keys = [self.keys.config, *self.keys.state()]
+        found = bool(await self._call("forget", keys, born))
+        if not born:
+            self.calls += 1
+            with translate_errors():
+                await self.client.srem(LEARNERS, self.name)
+        return found
+
+    async def put_log(self, rows: list[bytes], first: int) -> None:
+        """Log rows of an import, ids 1-first, 1-first+1, …"""
+        self.calls += 1
+        with translate_errors():
+            pipe = self.client.pipeline(transaction=False)
+            for number, row in enumerate(rows, first):
+                pipe.xadd(self.keys.rewards, {b"r": row}, id=f"1-{number}")
+            await pipe.execute()
+
+    async def put_decisions(self, born: str, decisions: list[tuple[str, bytes, int, int]]) -> None:
+        """Pending decisions of an import: event id, record, time to live ms, due at ms."""
+        if not decisions:
+            return
+        self.calls += 1
+        with translate_errors():
+            pipe = self.client.pipeline(transaction=False)
+            for event_id, record, ttl_ms, due_ms in decisions:
+                pipe.set(self.keys.decision(born, event_id), record, px=ttl_ms)
+                pipe.zadd(self.keys.due, {event_id: due_ms})
+            await pipe.execute()
+
+    async def pending_decisions(self, limit: int) -> list[tuple[str, bytes, int, int]]:
+        """Event id, record, time to live ms, due at ms."""
+        self.calls += 2
+        with translate_errors():
+            due = await self.client.zrange(self.keys.due, 0, limit - 1, withscores=True)
+            pipe = self.client.pipeline(transaction=False)
+            for event_id, _ in due:
+                key = self.keys.decision(self.born, event_id.decode())
+                pipe.get(key)
+                pipe.pttl(key)
+            found = await pipe.execute()
+        return [
+            (event_id.decode(), record, ttl_ms, int(due_ms))
+            for (event_id, due_ms), record, ttl_ms in zip(due, found[::2], found[1::2], strict=True)
+            if record is not None and ttl_ms > 0
+        ]
+
+    async def restore(
+        self, config: bytes, moments: bytes, meta: dict[str, Any], model: dict[str, Any]
+    ) -> bool:
+        """The last step of an import; False if a learner was made meanwhile."""
+        keys = [self.keys.config, self.keys.meta, self.keys.moments, self.keys.model]
+        args = [item for pair in meta.items() for item in pair]
+        args += [item for pair in model.items() for item in pair]
+        done = bool(await self._call("restore", keys, config, moments, len(meta), *args))
+        await self._list()
+        return done
+
+    async def _list(self) -> None:
+        self.calls += 1
+        with translate_errors():
+            await self.client.sadd(LEARNERS, self.name)
+
+    async def _call(self, script: str, keys: list[bytes], *args: Any) -> Any:
+        self.calls += 1
+        return await scripts.call(self.client, script, keys, *args)
+
+    def _check(self, status: bytes) -> None:
+        if status == b"gone":
+            raise LearnerGone(f"learner {self.name!r} was removed or reset meanwhile")
+        if status == b"behind":
+            raise StoreBehind(f"the store of learner {self.name!r} came back with older data")
+
+
+async def learner_names(client: Any) -> list[str]:
+    with translate_errors():
+        return sorted(name.decode() for name in await client.smembers(LEARNERS))
+
+
+def _pairs(flat: list[bytes]) -> dict[bytes, bytes]:
+    return dict(zip(flat[::2], flat[1::2], strict=True))
+
+
+def _entry(raw: list[Any]) -> LogEntry:
+    return raw[0], raw[1][0], raw[1][1]
+
+
+def _sha1(value: bytes) -> str:
+    return hashlib.sha1(value, usedforsecurity=False).hexdigest()

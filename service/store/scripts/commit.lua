@@ -1,0 +1,112 @@
+-- One group commit: everything that waits in a worker, in one step.
+--
+-- KEYS  1 meta  2 moments  3 workers  4 due  5 rewards  6 recent  7 model
+--       then one key per decision, then one key per reward
+-- ARGV  1 born  2 position (log entries this worker has folded)
+--       3 worker  4 1 if this worker has a field already  5 its moments, or ""
+--       6 last log id folded  7 how many log entries to send back  8 how many recent ids to keep
+--       9 decision time to live, ms  10 wait for the reward, ms, or 0  11 estimate, or ""
+--       12 number of decisions  13 number of rewards
+--       then event id, record per decision; then event id, reward, R or D per reward
+-- Returns {status, rounds, appended, 1 if the moments were written, 1 if the field is gone,
+--          [existing record or round per decision], [status, reward per reward], [log]}
+--
+-- Races met here: a learner deleted or reset meanwhile (born differs: nothing is done), a server
+-- that came back with older data (appended < position: nothing is done), a worker taken for dead
+-- and merged away (its field is gone: nothing of its sums is written, it must start a new field),
+-- two selects with one event id (the first stands), two rewards, or a reward and its default, for
+-- one event (the first stands).
+
+local meta, moments, workers, due, rewards, recent = unpack(KEYS, 1, 6)
+
+if redis.call('HGET', meta, 'born') ~= ARGV[1] then
+  return {'gone'}
+end
+local appended = tonumber(redis.call('HGET', meta, 'appended') or '0')
+if appended < tonumber(ARGV[2]) then
+  return {'behind'}
+end
+
+local time = redis.call('TIME')
+local now_ms = time[1] * 1000 + math.floor(time[2] / 1000)
+local worker = ARGV[3]
+local ttl_ms, wait_ms = tonumber(ARGV[9]), tonumber(ARGV[10])
+local decisions, claims = tonumber(ARGV[12]), tonumber(ARGV[13])
+local arg, key = 14, 8
+
+-- decisions
+local rounds = tonumber(redis.call('HGET', meta, 'rounds') or '0')
+local stored, repeated = {}, false
+for i = 1, decisions do
+  local event_id, record = ARGV[arg], ARGV[arg + 1]
+  local existing = redis.call('GET', KEYS[key])
+  if existing then
+    stored[i] = existing
+    -- bytes 26 to 33 are the nonce: a worker's own decision sent again is no repetition
+    if string.sub(existing, 26, 33) ~= string.sub(record, 26, 33) then
+      repeated = true
+    end
+  else
+    rounds = rounds + 1
+    record = string.sub(record, 1, 5) .. string.format('%020.0f', rounds) .. string.sub(record, 26)
+    redis.call('SET', KEYS[key], record, 'PX', ttl_ms)
+    redis.call('ZADD', due, now_ms + (wait_ms > 0 and wait_ms or ttl_ms), event_id)
+    redis.call('LPUSH', recent, event_id)
+    stored[i] = rounds
+  end
+  arg, key = arg + 2, key + 1
+end
+if decisions > 0 then
+  redis.call('HSET', meta, 'rounds', string.format('%.0f', rounds))
+  redis.call('LTRIM', recent, 0, tonumber(ARGV[8]) - 1)
+end
+
+-- this worker's own sums: cumulative, so that writing them twice is harmless. Not written while
+-- they hold the arms of a repeated select: the worker takes those out and comes again.
+local lost = ARGV[4] == '1' and redis.call('HEXISTS', moments, worker) == 0
+local written = false
+if ARGV[5] ~= '' and not repeated and not lost then
+  redis.call('HSET', moments, worker, ARGV[5])
+  redis.call('ZADD', workers, now_ms, worker)
+  written = true
+elseif ARGV[4] == '1' and not lost then
+  redis.call('ZADD', workers, now_ms, worker)
+end
+if ARGV[11] ~= '' then
+  redis.call('HSET', KEYS[7], 'estimate', ARGV[11])
+end
+
+-- rewards and defaults
+local results = {}
+for i = 1, claims do
+  local event_id, reward, kind = ARGV[arg], ARGV[arg + 1], ARGV[arg + 2]
+  local record = redis.call('GET', KEYS[key])
+  if not record then
+    results[i] = {'unknown', ''}
+    redis.call('ZREM', due, event_id)
+  else
+    local state = string.sub(record, 2, 2)
+    local tail = 26 + string.byte(record, 4) + 256 * string.byte(record, 5)
+    if state == 'P' then
+      if string.byte(record, 3) == 1 then
+        redis.call('XADD', rewards, '*', 'r', string.char(1) .. string.sub(record, tail) .. reward)
+        appended = redis.call('HINCRBY', meta, 'appended', 1)
+      end
+      local kept = string.sub(record, 1, 1) .. kind .. string.sub(record, 3, tail - 1) .. reward
+      redis.call('SET', KEYS[key], kept, 'KEEPTTL')
+      redis.call('ZREM', due, event_id)
+      redis.call('HINCRBY', meta, kind == 'R' and 'recorded' or 'defaults', 1)
+      results[i] = {'recorded', reward}
+    else
+      local status = state == 'R' and 'duplicate' or 'late'
+      if kind == 'R' then
+        redis.call('HINCRBY', meta, status == 'late' and 'late' or 'duplicates', 1)
+      end
+      results[i] = {status, string.sub(record, tail, tail + 7)}
+    end
+  end
+  arg, key = arg + 3, key + 1
+end
+
+local log = redis.call('XRANGE', rewards, '(' .. ARGV[6], '+', 'COUNT', ARGV[7])
+return {'ok', rounds, appended, written and 1 or 0, lost and 1 or 0, stored, results, log}
