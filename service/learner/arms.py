@@ -65,6 +65,8 @@ class Arms:
         """Many requests as one batch, in order."""
         if len(requests) == 1:
             return requests[0]
+        if len({arms.z.shape[1] for arms in requests}) != 1:
+            raise BadInput("requests", "must be at least one, all with the same number of features")
         return cls(
             np.concatenate([arms.z for arms in requests]),
             np.concatenate([arms.observed for arms in requests]),
@@ -73,10 +75,7 @@ class Arms:
 
 
 def _matrix(features: ArrayLike, dimension: int | None) -> Floats:
-    try:
-        raw = np.ascontiguousarray(features, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise BadInput("features", "must be rows of numbers, all of one length") from error
+    raw = _numbers(features, "features", "must be rows of numbers, all of one length")
     if raw.ndim != 2:
         raise BadInput("features", f"must have two axes, (arms, features); it has {raw.ndim}")
     if raw.shape[0] == 0:
@@ -89,15 +88,25 @@ def _matrix(features: ArrayLike, dimension: int | None) -> Floats:
 
 
 def _mask(mask: ArrayLike, shape: tuple[int, ...]) -> Floats:
-    try:
-        kept = np.ascontiguousarray(mask, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise BadInput("mask", "must be rows of 0 and 1") from error
+    kept = _numbers(mask, "mask", "must be rows of 0 and 1")
     if kept.shape != shape:
         raise BadInput("mask", f"must have the shape of features, {shape}; it has {kept.shape}")
     if not np.isin(kept, (0.0, 1.0)).all():
         raise BadInput("mask", "must hold only 0 (missing) and 1 (observed)")
     return kept
+
+
+def _numbers(values: ArrayLike, name: str, problem: str) -> Floats:
+    """As doubles; None becomes NaN. NumPy would also read text and dates as numbers: refused."""
+    try:
+        array = np.asarray(values)
+        # Of all Python objects, only those that are numbers or None are let through.
+        texts = array.dtype == object and any(isinstance(v, str | bytes) for v in array.flat)
+        if array.dtype.kind in "fiubO" and not texts:
+            return np.ascontiguousarray(array, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise BadInput(name, problem) from error
+    raise BadInput(name, problem)
 
 
 @numba.njit(cache=True, nogil=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Literal, get_args
@@ -55,6 +54,8 @@ class LearnerConfig:
         _one_of(self.missingness, "missingness", get_args(Missingness))
         if self.horizon is not None:
             _whole(self.horizon, "horizon", 1, 2**53)
+        if not isinstance(self.constants, Constants):
+            raise BadInput("constants", "must be an object")
         for name in ("c2", "c4", "c5", "c6"):
             _number(getattr(self.constants, name), f"constants.{name}", 0.0, 1e100)
         # λ = C₄ d ln(KT) is what makes V invertible before the first reward.
@@ -94,8 +95,6 @@ class LearnerConfig:
                 if name not in ("c2", "c4", "c5", "c6"):
                     raise BadInput(f"constants.{name}", "is not a constant of the paper")
             given["constants"] = Constants(**constants)
-        elif "constants" in given and not isinstance(constants, Constants):
-            raise BadInput("constants", "must be an object")
         return cls(**given)
 
 
@@ -109,7 +108,7 @@ def _whole(value: object, name: str, low: int, high: int) -> None:
 def _number(value: object, name: str, low: float, high: float) -> None:
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise BadInput(name, "must be a number")
-    if not math.isfinite(value) or not low <= value <= high:
+    if not low <= value <= high:  # false for NaN; exact for any int
         raise BadInput(name, f"must be from {low:g} to {high:g}")
 
 

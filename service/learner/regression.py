@@ -137,8 +137,11 @@ class Regression:
 def check_reward(reward: object) -> float:
     if isinstance(reward, bool) or not isinstance(reward, int | float | np.floating | np.integer):
         raise BadInput("reward", "must be a number")
-    value = float(reward)
-    if not math.isfinite(value) or abs(value) > MAX_MAGNITUDE:
+    try:
+        value = float(reward)
+    except OverflowError:  # a whole number beyond any double
+        value = math.inf
+    if not -MAX_MAGNITUDE <= value <= MAX_MAGNITUDE:  # false for NaN
         raise BadInput("reward", f"must be finite and at most {MAX_MAGNITUDE:g} in size")
     return value
 
