@@ -3,9 +3,11 @@
 from .arms import Arms
 from .config import Constants, LearnerConfig
 from .errors import BadInput, BadState, LearnerError
+from .estimate import Estimate
+from .history import Refreshed, Rows
 from .learner import Choices, Learner
 from .moments import Moments
-from .state import dump, dump_moments, load, load_moments
+from .state import dump, dump_model, dump_moments, load, load_model, load_moments
 
 __all__ = [
     "Arms",
@@ -13,12 +15,17 @@ __all__ = [
     "BadState",
     "Choices",
     "Constants",
+    "Estimate",
     "Learner",
     "LearnerConfig",
     "LearnerError",
     "Moments",
+    "Refreshed",
+    "Rows",
     "dump",
+    "dump_model",
     "dump_moments",
     "load",
+    "load_model",
     "load_moments",
 ]

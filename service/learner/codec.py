@@ -32,6 +32,8 @@ _TYPES = ("<f8", "|u1")  # all we write; anything else is not ours
 class Kind(IntEnum):
     LEARNER = 1
     MOMENTS = 2
+    MODEL = 3
+    EXPORT = 4
 
 
 def pack(kind: Kind, scalars: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> bytes:
@@ -59,7 +61,7 @@ def unpack(kind: Kind, blob: bytes) -> tuple[dict[str, Any], dict[str, NDArray[A
         raise BadState(f"this {what} is truncated: it ends within its header")
     try:
         header = json.loads(blob[_HEAD.size : start])
-        layout = [(str(name), str(kind), tuple(shape)) for name, kind, shape in header["arrays"]]
+        layout = [(str(name), str(type_), tuple(shape)) for name, type_, shape in header["arrays"]]
         sizes = [_size(type_, shape) for _, type_, shape in layout]
         scalars = dict(header["scalars"])
     except (ValueError, KeyError, TypeError, RecursionError) as error:
@@ -74,6 +76,8 @@ def unpack(kind: Kind, blob: bytes) -> tuple[dict[str, Any], dict[str, NDArray[A
     arrays = {}
     for (name, type_, shape), size in zip(layout, sizes, strict=True):
         flat = np.frombuffer(blob, dtype=type_, count=math.prod(shape), offset=start)
+        if not np.isfinite(flat).all():
+            raise BadState(f"this {what} holds numbers that are not finite ({name})")
         arrays[name] = flat.reshape(shape).copy()
         start += size
     return scalars, arrays

@@ -30,6 +30,15 @@ class Rows:
         return len(self.y)
 
 
+@dataclass(slots=True)
+class Refreshed:
+    """Every kept row completed anew, and what the regression becomes of it."""
+
+    z: Floats  # (m, d+1)  ẑ
+    s: Floats  # (d+1, d+1)
+    b: Floats  # (d+1,)
+
+
 class History:
     def __init__(self, dimension: int, limit: int) -> None:
         n = dimension + 1
@@ -75,13 +84,13 @@ class History:
         self._y = _moved(kept.y, room)
         self._first, self._end = 0, len(kept)
 
-    def completed_anew(self, estimate: Estimate) -> tuple[Floats, Floats, Floats]:
-        """ẑ of all rows under today's estimate, and the S and b they give. Changes nothing."""
+    def completed_anew(self, estimate: Estimate) -> Refreshed:
+        """All rows under today's estimate, and the S and b they give. Changes nothing."""
         rows = self.rows()
         z, s, b = rows.z.copy(), self.frozen_s.copy(), self.frozen_b.copy()
         complete(z, rows.observed, estimate)
         accumulate(z, rows.y, s, b)
-        return z, s, b
+        return Refreshed(z, s, b)
 
     def replace(self, z: Floats) -> None:
         """Take over what `completed_anew` made of the oldest len(z) rows."""

@@ -20,7 +20,7 @@ from .arms import Arms, Floats, Mask
 from .completion import complete
 from .config import LearnerConfig
 from .estimate import Estimate
-from .history import History, Rows
+from .history import History, Refreshed, Rows
 from .moments import Moments
 from .policies import Scoring, make_policy
 from .presets import Round
@@ -88,15 +88,15 @@ class Learner:
 
     def prepare(self) -> None:
         """The estimate, and the refresh of past choices, as far as they are due."""
-        if self.policy.completes:
-            if self.estimate_due():
-                self.estimate = self.new_estimate()
-            if self.refresh_due():
-                if self.config.preset != "paper":
-                    self.estimate = self.new_estimate()
-                self.refresh()
+        if self.refresh_due():
+            self.estimate = self.new_estimate()
+            self.refresh(self.estimate)
+        elif self.estimate_due():
+            self.estimate = self.new_estimate()
 
     def estimate_due(self) -> bool:
+        if not self.policy.completes:
+            return False
         if self.estimate is None or self.config.preset == "paper":
             return True
         return self.moments.arms > (1.0 + ESTIMATE_GROWTH) * self.estimate.arms
@@ -109,12 +109,14 @@ class Learner:
     def refresh_due(self) -> bool:
         return self.policy.refreshes and self.model.count + 1 >= self.next_refresh
 
-    def refresh(self) -> None:
+    def refresh(self, estimate: Estimate) -> None:
         """Complete every kept choice with today's ν̂, Σ̂ and rebuild S, b (Algorithm 1, t = 2^i)."""
-        assert self.estimate is not None
-        z, s, b = self.history.completed_anew(self.estimate)
-        self.history.replace(z)
-        self.model.replace(s, b)
+        self.adopt(self.history.completed_anew(estimate))
+
+    def adopt(self, refreshed: Refreshed) -> None:
+        """Take over a refresh, perhaps made elsewhere, of all rows there are."""
+        self.history.replace(refreshed.z)
+        self.model.replace(refreshed.s, refreshed.b)
         self.next_refresh = 1 << (self.model.count + 1).bit_length()
 
     def learn(self, rows: Rows) -> None:
@@ -128,7 +130,25 @@ class Learner:
 
         The requests must be in the moments already: the last of them is round `moments.rounds`.
         """
-        rounds = self._rounds(arms)
+        return self._choose(arms, self.moments.rounds - arms.requests + 1)
+
+    def preview(self, arms: Arms) -> Choices:
+        """What the next round would choose; nothing changes."""
+        estimate = self.estimate
+        if self.policy.completes and estimate is None:
+            first = Learner(self.config)
+            first.moments.add(arms)
+            self.estimate = first.new_estimate()
+        try:
+            return self._choose(arms, self.moments.rounds + 1)
+        finally:
+            self.estimate = estimate
+
+    def _choose(self, arms: Arms, first_round: int) -> Choices:
+        rounds = [
+            Round(t, stop - start, presets.horizon_of(self.config, t))
+            for t, (start, stop) in enumerate(pairwise(arms.starts), first_round)
+        ]
         z = arms.z
         if self.policy.completes:
             assert self.estimate is not None
@@ -139,13 +159,6 @@ class Learner:
             self.model.set_ridge(presets.ridge(self.config, rounds[0]))
             return self._scored(arms, rounds, z, active)
         return self._scored_apart(arms, rounds, z, active)
-
-    def _rounds(self, arms: Arms) -> list[Round]:
-        first = self.moments.rounds - arms.requests + 1
-        return [
-            Round(t, stop - start, presets.horizon_of(self.config, t))
-            for t, (start, stop) in enumerate(pairwise(arms.starts), first)
-        ]
 
     def _scored(self, arms: Arms, rounds: list[Round], z: Floats, active: Mask | None) -> Choices:
         """All requests under the λ that is set."""

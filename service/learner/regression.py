@@ -62,7 +62,7 @@ class Regression:
         self.since_check += len(z)
         if self.since_check >= DRIFT_CHECK_EVERY:
             self.since_check = 0
-            if self.drift() > DRIFT_TOLERANCE:
+            if not self.drift() <= DRIFT_TOLERANCE:  # true for NaN
                 self.factorise()
 
     def replace(self, s: Floats, b: Floats) -> None:

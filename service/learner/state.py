@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -18,87 +21,114 @@ from .moments import Moments
 
 
 def dump(learner: Learner) -> bytes:
-    model, history = learner.model, learner.history
-    rows = history.rows()
-    scalars: dict[str, Any] = {
+    """All of it."""
+    rows = learner.history.rows()
+    scalars, arrays = _model_parts(learner)
+    scalars |= {
         "config": learner.config.to_dict(),
         "arms": learner.moments.arms,
         "rounds": learner.moments.rounds,
-        "count": model.count,
-        "sum_y": model.sum_y,
-        "sum_yy": model.sum_yy,
-        "ridge": model.ridge,
-        "next_refresh": learner.next_refresh,
     }
-    arrays = (
-        _moment_arrays(learner.moments)
-        | {
-            "s": half(model.s),
-            "b": model.b,
-            "factor": half(model.factor),  # as updated, so that what comes back has the same bits
-            "theta": model.theta,
-            "frozen_s": half(history.frozen_s),
-            "frozen_b": history.frozen_b,
-            "xbar": rows.z[:, 1:],
-            "observed": np.packbits(rows.observed, axis=1),
-            "y": rows.y,
-        }
-    )
+    arrays |= _moment_arrays(learner.moments)
+    arrays |= {
+        "xbar": rows.z[:, 1:],
+        "observed": np.packbits(rows.observed, axis=1),
+        "y": rows.y,
+    }
     if learner.estimate is not None:
         scalars["estimate"] = [learner.estimate.p_hat, learner.estimate.arms]
         arrays["nu"] = learner.estimate.nu
-        arrays["sigma"] = learner.estimate.sigma
-        arrays["omega"] = learner.estimate.omega
-    scalars["trace_inverse"] = model.trace_inverse
-    scalars["fit"] = model.fit
-    scalars["since_check"] = model.since_check
+        arrays["sigma"] = half(learner.estimate.sigma)
     return codec.pack(Kind.LEARNER, scalars, arrays)
 
 
 def load(blob: bytes) -> Learner:
-    scalars, arrays = codec.unpack(Kind.LEARNER, blob)
-    try:
-        return _restored(scalars, arrays)
-    except BadInput as error:
-        raise BadState(f"this learner's configuration cannot be used: {error}") from error
-    except (KeyError, TypeError, ValueError) as error:
-        raise BadState(
-            f"this learner lacks a part, or has one of the wrong kind: {error}"
-        ) from error
+    with _reading("learner"):
+        scalars, arrays = codec.unpack(Kind.LEARNER, blob)
+        learner = Learner(LearnerConfig.from_dict(scalars["config"]))
+        d = learner.config.dimension
+        learner.moments = _moments(d, scalars, arrays)
+        _restore_model(learner, scalars, arrays)
+        learner.history.append(_rows(d, arrays))
+        if "estimate" in scalars:
+            p_hat, arms = scalars["estimate"]
+            learner.estimate = Estimate.of(
+                _positive(p_hat), _shaped(arrays["nu"], d), whole(arrays["sigma"], d), _count(arms)
+            )
+        return learner
 
 
-def _restored(scalars: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Learner:
-    learner = Learner(LearnerConfig.from_dict(scalars["config"]))
-    d = learner.config.dimension
-    n = d + 1
-    learner.moments = _moments(d, scalars, arrays)
+def dump_model(learner: Learner) -> bytes:
+    """The model without moments and history: small, and enough to go on from."""
+    return codec.pack(Kind.MODEL, *_model_parts(learner))
+
+
+def load_model(learner: Learner, blob: bytes) -> None:
+    """Into a new learner of the same configuration."""
+    with _reading("model"):
+        _restore_model(learner, *codec.unpack(Kind.MODEL, blob))
+
+
+def _model_parts(learner: Learner) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     model = learner.model
-    model.s, model.b = whole(arrays["s"], n), _shaped(arrays["b"], n)
+    scalars = {
+        "count": model.count,
+        "sum_y": model.sum_y,
+        "sum_yy": model.sum_yy,
+        "ridge": model.ridge,
+        "trace_inverse": model.trace_inverse,
+        "fit": model.fit,
+        "since_check": model.since_check,
+        "next_refresh": learner.next_refresh,
+    }
+    arrays = {
+        "s": half(model.s),
+        "b": model.b,
+        "factor": half(model.factor),  # as updated, so that what comes back has the same bits
+        "theta": model.theta,
+        "frozen_s": half(learner.history.frozen_s),
+        "frozen_b": learner.history.frozen_b,
+    }
+    return scalars, arrays
+
+
+def _restore_model(
+    learner: Learner, scalars: dict[str, Any], arrays: dict[str, NDArray[Any]]
+) -> None:
+    n = learner.config.dimension + 1
+    model, history = learner.model, learner.history
+    model.s, model.b = _squares(arrays["s"], n), _shaped(arrays["b"], n)
     model.factor = np.ascontiguousarray(np.triu(whole(arrays["factor"], n)))
+    if not (np.diagonal(model.factor) > 0.0).all():
+        raise ValueError("V is not positive definite")
     model.theta = _shaped(arrays["theta"], n)
-    model.count, model.ridge = int(scalars["count"]), float(scalars["ridge"])
-    model.sum_y, model.sum_yy = float(scalars["sum_y"]), float(scalars["sum_yy"])
-    model.trace_inverse = float(scalars["trace_inverse"])
-    model.fit = float(scalars["fit"])
-    model.since_check = int(scalars["since_check"])
-    history = learner.history
-    history.frozen_s = whole(arrays["frozen_s"], n)
+    model.count, model.ridge = _count(scalars["count"]), _positive(scalars["ridge"])
+    model.sum_y, model.sum_yy = _finite(scalars["sum_y"]), _finite(scalars["sum_yy"])
+    model.trace_inverse, model.fit = _finite(scalars["trace_inverse"]), _finite(scalars["fit"])
+    model.since_check = _count(scalars["since_check"])
+    learner.next_refresh = _count(scalars["next_refresh"])
+    history.frozen_s = _squares(arrays["frozen_s"], n)
     history.frozen_b = _shaped(arrays["frozen_b"], n)
+
+
+def _rows(d: int, arrays: dict[str, NDArray[Any]]) -> Rows:
     kept = len(arrays["y"])
-    bits = _shaped(arrays["observed"], kept, (d + 7) // 8)
+    bits = _shaped(arrays["observed"], kept, (d + 7) // 8, kind=np.uint8)
     observed = np.unpackbits(bits, axis=1, count=d).astype(np.bool_)
     z = with_one(_shaped(arrays["xbar"], kept, d))
-    history.append(Rows(z, observed, _shaped(arrays["y"], kept)))
-    learner.next_refresh = int(scalars["next_refresh"])
-    if "estimate" in scalars:
-        p_hat, arms = scalars["estimate"]
-        omega = arrays["omega"]
-        if omega.size:
-            omega = _shaped(omega, d, d)
-        learner.estimate = Estimate(
-            float(p_hat), _shaped(arrays["nu"], d), _shaped(arrays["sigma"], d, d), omega, int(arms)
-        )
-    return learner
+    return Rows(z, observed, _shaped(arrays["y"], kept))
+
+
+@contextmanager
+def _reading(what: str) -> Iterator[None]:
+    try:
+        yield
+    except BadInput as error:
+        raise BadState(f"this {what}'s configuration cannot be used: {error}") from error
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
+        raise BadState(
+            f"this {what} lacks a part, or has one of the wrong kind: {error}"
+        ) from error
 
 
 def dump_moments(moments: Moments) -> bytes:
@@ -107,11 +137,9 @@ def dump_moments(moments: Moments) -> bytes:
 
 
 def load_moments(blob: bytes) -> Moments:
-    scalars, arrays = codec.unpack(Kind.MOMENTS, blob)
-    try:
-        return _moments(int(scalars["dimension"]), scalars, arrays)
-    except (KeyError, TypeError, ValueError) as error:
-        raise BadState(f"these moments lack a part: {error}") from error
+    with _reading("sum of moments"):
+        scalars, arrays = codec.unpack(Kind.MOMENTS, blob)
+        return _moments(_count(scalars["dimension"]), scalars, arrays)
 
 
 def _moment_arrays(moments: Moments) -> dict[str, NDArray[Any]]:
@@ -121,14 +149,42 @@ def _moment_arrays(moments: Moments) -> dict[str, NDArray[Any]]:
 def _moments(d: int, scalars: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Moments:
     return Moments(
         _shaped(arrays["xi"], d),
-        whole(arrays["z"], d),
-        whole(arrays["p"], d),
-        int(scalars["arms"]),
-        int(scalars["rounds"]),
+        _squares(arrays["z"], d),
+        _squares(arrays["p"], d),
+        _count(scalars["arms"]),
+        _count(scalars["rounds"]),
     )
 
 
-def _shaped(array: NDArray[Any], *shape: int) -> NDArray[Any]:
-    if array.shape != shape:
-        raise ValueError(f"an array has shape {array.shape}, not {shape}")
+# A blob may be whole and still not be ours; what the arithmetic relies on is checked.
+
+
+def _shaped(array: NDArray[Any], *shape: int, kind: type = np.float64) -> NDArray[Any]:
+    if array.shape != shape or array.dtype != kind:
+        raise ValueError(f"an array is {array.dtype}{array.shape}, not {np.dtype(kind)}{shape}")
     return array
+
+
+def _squares(upper: NDArray[Any], n: int) -> NDArray[Any]:
+    matrix = whole(upper, n)
+    if (np.diagonal(matrix) < 0.0).any():
+        raise ValueError("a sum of squares is negative")
+    return matrix
+
+
+def _count(value: Any) -> int:
+    if type(value) is not int or not 0 <= value < 2**63:
+        raise ValueError(f"{value!r} is not a count")
+    return value
+
+
+def _finite(value: Any) -> float:
+    if not math.isfinite(value):
+        raise ValueError(f"{value!r} is not finite")
+    return float(value)
+
+
+def _positive(value: Any) -> float:
+    if not value > 0.0:
+        raise ValueError(f"{value!r} is not positive")
+    return _finite(value)

@@ -132,17 +132,17 @@ class LearnerStore:
         keys = [self.keys.meta, self.keys.rewards]
         self._check(await self._call("mark", keys, self.born, position, power, mark))
 
-    async def snapshot(self, position: int, upto: bytes, snapshot: bytes, oldest: bytes) -> bool:
-        """Keep a model snapshot if it is newer, and let go of the log before `oldest`."""
+    async def snapshot(self, position: int, upto: bytes, snapshot: bytes, keep: int) -> bool:
+        """Keep a model snapshot if it is newer, and of the log before it the last `keep`."""
         keys = [self.keys.meta, self.keys.model, self.keys.rewards]
-        args = (self.born, position, upto, snapshot, oldest)
+        args = (self.born, position, upto, snapshot, keep)
         return bool(await self._call("snapshot", keys, *args))
 
     async def moments(self) -> dict[bytes, bytes]:
         """All workers' sums, by worker."""
         self.calls += 1
         with translate_errors():
-            return await self.client.hgetall(self.keys.moments)
+            return dict(await self.client.hgetall(self.keys.moments))
 
     async def merge(self, worker: str, value: bytes, base: bytes | None, merged: bytes) -> bool:
         """`merged` as the new base and the worker's field away, if both are still as given."""
@@ -184,7 +184,7 @@ class LearnerStore:
     async def meta(self) -> dict[bytes, bytes]:
         self.calls += 1
         with translate_errors():
-            return await self.client.hgetall(self.keys.meta)
+            return dict(await self.client.hgetall(self.keys.meta))
 
     async def log(self, after: bytes, count: int = LOG_BATCH) -> list[LogEntry]:
         self.calls += 1
@@ -213,7 +213,7 @@ class LearnerStore:
             return []
         with translate_errors():
             keys = [self.keys.decision(self.born, event_id) for event_id in event_ids]
-            return await self.client.mget(keys)
+            return list(await self.client.mget(keys))
 
     async def recent(self, limit: int) -> list[str]:
         self.calls += 1
