@@ -1,0 +1,1 @@
+"""Speed and regret against peers, one command: `python -m benchmarks`."""
