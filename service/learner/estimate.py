@@ -86,7 +86,7 @@ def guarded(moments: Moments, *, uniform_missingness: bool) -> Estimate:
     correlation = np.empty_like(sigma)
     scale = np.empty_like(nu)
     _correlate(nu, sigma, moments.z, moments.p, correlation, scale)
-    sigma = _floored(correlation) * scale[:, None] * scale
+    sigma = _floored(correlation) * (scale[:, None] * scale)  # symmetric to the bit
     return Estimate.of(p, nu, sigma, moments.arms)
 
 

@@ -71,6 +71,19 @@ def test_what_comes_back_decides_the_same_for_the_next_200_rounds(policy, preset
     assert dump(restored) == dump(original)
 
 
+@pytest.mark.parametrize("policy", ["clbbf", "thompson", "e-clbbf"])
+def test_an_estimate_that_is_still_in_use_comes_back_to_the_bit(policy):
+    """400 rounds in, the next few requests use the estimate as it was stored."""
+    original = trained(400, d=5, policy=policy)
+    restored = load(dump(original))
+    assert not original.estimate_due()
+    for name in ("nu", "sigma", "omega"):
+        np.testing.assert_array_equal(
+            getattr(restored.estimate, name), getattr(original.estimate, name)
+        )
+    assert_same_future(original, restored, rounds=30)
+
+
 @pytest.mark.parametrize("rounds", [0, 1, 2, 7, 63, 64])
 def test_any_moment_is_a_good_one_to_stop(rounds):
     original = trained(rounds)
