@@ -1,6 +1,7 @@
 """The paper on a few pages: moments, estimate, completion, regression, policies."""
 
 from .arms import Arms
+from .completion import complete
 from .config import Constants, LearnerConfig
 from .errors import BadInput, BadState, LearnerError
 from .estimate import Estimate
@@ -22,6 +23,7 @@ __all__ = [
     "Moments",
     "Refreshed",
     "Rows",
+    "complete",
     "dump",
     "dump_model",
     "dump_moments",

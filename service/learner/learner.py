@@ -8,6 +8,7 @@ many workers calls the parts, and lets the moments and the rewards of others in 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -24,7 +25,7 @@ from .history import History, Refreshed, Rows
 from .moments import Moments
 from .policies import Scoring, make_policy
 from .presets import Round
-from .regression import Regression, check_reward
+from .regression import Regression, accumulate, check_reward
 
 # An estimate is used until the arms seen have grown by this share (preset `practical`).
 ESTIMATE_GROWTH = 0.01
@@ -113,17 +114,25 @@ class Learner:
         """Complete every kept choice with today's ν̂, Σ̂ and rebuild S, b (Algorithm 1, t = 2^i)."""
         self.adopt(self.history.completed_anew(estimate))
 
-    def adopt(self, refreshed: Refreshed) -> None:
-        """Take over a refresh, perhaps made elsewhere, of all rows there are."""
+    def adopt(self, refreshed: Refreshed, late: Sequence[Rows] = ()) -> None:
+        """Take over a refresh made elsewhere, and put behind it the rows learnt while it ran."""
+        count = self.model.count - sum(len(rows) for rows in late)
         self.history.replace(refreshed.z)
+        for rows in late:
+            accumulate(rows.z, rows.y, refreshed.s, refreshed.b)
+            self.history.append(rows)
         self.model.replace(refreshed.s, refreshed.b)
-        self.next_refresh = 1 << (self.model.count + 1).bit_length()
+        self.next_refresh = 1 << (count + 1).bit_length()
 
     def learn(self, rows: Rows) -> None:
         """Fold rewarded choices, in order."""
         self.model.add(rows.z, rows.y)
         if self.policy.refreshes:
             self.history.append(rows)
+
+    def learn_meanwhile(self, rows: Rows) -> None:
+        """Fold while a refresh runs elsewhere; `adopt` wants these rows again."""
+        self.model.add(rows.z, rows.y)
 
     def choose(self, arms: Arms) -> Choices:
         """Score all arms of all requests with one model and pick one arm for each request.

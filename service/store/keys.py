@@ -31,7 +31,8 @@ class LearnerKeys:
 
     @property
     def meta(self) -> bytes:
-        """hash: born, and counters: rounds, appended, mark, recorded, duplicates, late, defaults"""
+        """hash: born, and counters: rounds, appended, mark, configured, recorded, duplicates,
+        late, defaults"""
         return self._key("meta")
 
     @property

@@ -62,6 +62,7 @@ class Commit:
 class Committed:
     rounds: int
     appended: int
+    configured: int  # how often the learner was reconfigured
     moments_written: bool
     field_lost: bool
     decisions: list[int | bytes]  # round, or the record that was there already
@@ -116,10 +117,11 @@ class LearnerStore:
             args += (event_id, reward, kind)
         reply = await self._call("commit", key_list, *args)
         self._check(reply[0])
-        _, rounds, appended, written, lost, decisions, rewards, log = reply
+        _, rounds, appended, configured, written, lost, decisions, rewards, log = reply
         return Committed(
             rounds,
             appended,
+            configured,
             bool(written),
             bool(lost),
             decisions,

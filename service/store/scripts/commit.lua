@@ -8,8 +8,8 @@
 --       9 decision time to live, ms  10 wait for the reward, ms, or 0  11 estimate, or ""
 --       12 number of decisions  13 number of rewards
 --       then event id, record per decision; then event id, reward, R or D per reward
--- Returns {status, rounds, appended, 1 if the moments were written, 1 if the field is gone,
---          [existing record or round per decision], [status, reward per reward], [log]}
+-- Returns {status, rounds, appended, configured, 1 if the moments were written, 1 if the field is
+--          gone, [existing record or round per decision], [status, reward per reward], [log]}
 --
 -- Races met here: a learner deleted or reset meanwhile (born differs: nothing is done), a server
 -- that came back with older data (appended < position: nothing is done), a worker taken for dead
@@ -109,4 +109,6 @@ for i = 1, claims do
 end
 
 local log = redis.call('XRANGE', rewards, '(' .. ARGV[6], '+', 'COUNT', ARGV[7])
-return {'ok', rounds, appended, written and 1 or 0, lost and 1 or 0, stored, results, log}
+local configured = tonumber(redis.call('HGET', meta, 'configured') or '0')
+return {'ok', rounds, appended, configured,
+  written and 1 or 0, lost and 1 or 0, stored, results, log}

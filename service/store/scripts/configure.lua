@@ -10,6 +10,7 @@ if (now or '') ~= ARGV[1] then
 end
 redis.call('SET', KEYS[1], ARGV[2])
 if now then
+  redis.call('HINCRBY', KEYS[2], 'configured', 1)
   return 0
 end
 -- an import that broke off may have left something
