@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -143,15 +144,13 @@ class Learner:
 
     def preview(self, arms: Arms) -> Choices:
         """What the next round would choose; nothing changes."""
-        estimate = self.estimate
-        if self.policy.completes and estimate is None:
-            first = Learner(self.config)
-            first.moments.add(arms)
-            self.estimate = first.new_estimate()
-        try:
-            return self._choose(arms, self.moments.rounds + 1)
-        finally:
-            self.estimate = estimate
+        shown = copy(self)
+        shown.model = copy(self.model)  # its λ may move, which makes a new factor
+        if self.policy.completes and self.estimate is None:
+            shown.moments = self.moments.copy()
+            shown.moments.add(arms)
+            shown.estimate = shown.new_estimate()
+        return shown._choose(arms, self.moments.rounds + 1)
 
     def _choose(self, arms: Arms, first_round: int) -> Choices:
         rounds = [
