@@ -21,8 +21,10 @@ from service.learner import (
     Moments,
     codec,
     dump,
+    dump_model,
     dump_moments,
     load,
+    load_model,
     load_moments,
 )
 
@@ -373,3 +375,40 @@ def test_merged_moments_of_workers_come_from_their_blobs():
     assert total.xi.tolist() == [3.0, 4.0]
     with pytest.raises(BadInput):
         total.merge(Moments.zero(3))
+
+
+# The model alone ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("preset", ["practical", "paper"])
+def test_a_model_its_moments_and_its_rows_are_the_whole_learner(policy, preset):
+    """What a worker starts from: the snapshot, the moments, and the log behind it."""
+    original = trained(45, policy=policy, preset=preset, history_limit=30)
+    restored = Learner(original.config)
+    load_model(restored, dump_model(original))
+    restored.moments = load_moments(dump_moments(original.moments))
+    restored.history.append(original.history.rows())
+    restored.estimate = original.estimate
+    assert dump(restored) == dump(original)
+    assert_same_future(original, restored, rounds=60)
+
+
+def test_a_damaged_model_is_refused_and_leaves_the_learner_as_it_was():
+    blob = dump_model(trained(5, d=2))
+    learner = Learner(LearnerConfig(dimension=2, seed=5, alpha=0.95))
+    before = dump(learner)
+    for at in range(len(blob)):
+        damaged = bytearray(blob)
+        damaged[at] ^= 0x5A
+        for bad in (bytes(damaged), blob[:at]):
+            with pytest.raises(BadState):
+                load_model(learner, bad)
+    assert dump(learner) == before
+
+
+def test_a_model_of_another_dimension_or_another_kind_is_refused():
+    learner = Learner(LearnerConfig(dimension=2))
+    for blob in (dump_model(trained(5, d=3)), dump(trained(5, d=2))):
+        with pytest.raises(BadState):
+            load_model(learner, blob)
