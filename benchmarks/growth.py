@@ -18,6 +18,8 @@ ARMS = 20
 ESTIMATE_REPEATS = 15
 REFRESH_REPEATS = 3
 COUNTED_ROWS = 1_000
+# With few rows for its features a covariance is near singular, and its guard takes longer.
+SETTLED_ROWS = 20_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +73,7 @@ def flatness(
 
 
 def size(dimension: int, *, refresh_rows: int | None) -> Size:
-    rows = refresh_rows or COUNTED_ROWS
+    rows = max(COUNTED_ROWS, refresh_rows or SETTLED_ROWS)
     learner, kept = _filled(dimension, rows)
     estimate_us = [mean_us(lambda _: learner.new_estimate(), 1) for _ in range(ESTIMATE_REPEATS)]
     empty = len(dump(learner))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import asdict, dataclass
 from itertools import product
 from typing import Any
@@ -15,7 +14,7 @@ from .progress import Steps, shown
 from .report import Bar, Report, Table
 from .rounds import MISSING, Ours, Rounds, draw
 from .timing import Floats, Ratio, each_us, interleaved, mean_us, ratio
-from .vowpal import OPTIONS, Vowpal
+from .vowpal import OPTIONS, Vowpal, question
 
 FASTER, JUDGED = 6.0, (20, 32)  # times, at (K, d)
 FLAT = 1.2
@@ -68,7 +67,7 @@ class Cell:
     theirs: Floats  # (chunks,)
     select_us: float  # median of one
     reward_us: float
-    text_us: float  # what building Vowpal Wabbit's text of a round took; in none of its times
+    text_us: float  # what building a round's text for Vowpal Wabbit took; in none of its times
 
     @property
     def faster(self) -> Ratio:
@@ -126,10 +125,8 @@ def measure_cell(plan: Plan, arms: int, dimension: int, steps: Steps) -> Cell:
     rounds = draw(count, arms, dimension)
     what = f"K={arms} d={dimension}"
     ours = Ours(rounds)
-    start = time.perf_counter()
+    text_us = mean_us(lambda number: question(rounds.x[number]), count)
     with _vowpal(rounds) as theirs:
-        # Two texts were built, one to ask and one to learn from.
-        text_us = 1e6 * (time.perf_counter() - start) / (2 * count)
         warm_up = max(count, plan.warm_up_arms // arms)
         ours.play(warm_up)
         for number in range(warm_up):

@@ -81,7 +81,7 @@ def to_dict(report: Report) -> dict[str, Any]:
 
 def write(report: Report, directory: Path) -> tuple[Path, Path]:
     data, picture = directory / f"{report.name}.json", directory / f"{report.name}.png"
-    body = json.dumps(to_dict(report), allow_nan=False, indent=1)
+    body = json.dumps(to_dict(report), allow_nan=False)
     data.write_text(body + "\n", encoding="utf-8")
     report.draw(picture)
     return data, picture
