@@ -87,7 +87,7 @@ class Engine:
         self._wake = asyncio.Event()
         self._stopping = False
         self._behind = False  # the store has forgotten what we have folded
-        self._configured = 0  # how often the learner had been reconfigured when we loaded it
+        self.configured = 0  # how often the learner had been reconfigured when we loaded it
         self._task: asyncio.Task[None] | None = None
         self._tick: asyncio.TimerHandle | None = None
         self.house = housekeeping.House(self)
@@ -102,7 +102,7 @@ class Engine:
     async def start(self, loaded: Loaded) -> None:
         self.replica = await loading.load(self.store, loaded, self.stats)
         self.born = loaded.born
-        self._configured = loaded.counter("configured")
+        self.configured = loaded.counter("configured")
         self.synced_at = time.monotonic()
         self._task = asyncio.create_task(self._run(), name=f"engine {self.store.name}")
         self._schedule_tick()
@@ -351,7 +351,7 @@ class Engine:
             self.stats.round_trips += self.store.calls - before
         if commit.estimate is self._estimate_to_store:
             self._estimate_to_store = b""
-        if done.configured != self._configured:
+        if done.configured != self.configured:
             self._stopping = True  # with the new configuration another engine goes on
         if done.moments_written:
             self.replica.moments_written()
@@ -414,6 +414,16 @@ class Engine:
         done = await self._send(commit)
         self.stats.defaults += sum(status == "recorded" for status, _ in done.rewards)
         await self._fold(done)
+
+    async def flush(self) -> None:
+        """Everything this worker knows into the store, and all others' news from it."""
+        if self.degraded:
+            await self.come_back()
+            self._online()
+        if self.replica.unacked.arms > 0:
+            await self.write_moments()
+        await self.follow()
+        self.replica.take_moments(await self.store.moments())
 
     async def write_moments(self) -> None:
         done = await self._send(self._new_commit(with_moments=True))

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from service.learner import Moments, dump_model, dump_moments, load_moments
 from service.store import packing
 from service.store.errors import StoreError
+from service.store.learner_store import Snapshot
 
 from .loading import MARKS
 from .replica import Replica
@@ -127,7 +128,14 @@ class House:
             return
         learner = replica.learner
         keep = learner.config.history_limit + MARKS if learner.policy.refreshes else 0
-        blob = dump_model(learner)
-        if await self.engine.store.snapshot(replica.position, replica.last_id, blob, keep):
+        new = Snapshot(
+            self.engine.configured,
+            replica.position,
+            replica.last_id,
+            dump_model(learner),
+            len(learner.history),
+            keep,
+        )
+        if await self.engine.store.snapshot(new):
             self.engine.stats.snapshots += 1
         self._snapshot_position = replica.position

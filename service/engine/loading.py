@@ -22,7 +22,7 @@ async def load(store: LearnerStore, loaded: Loaded, stats: Stats) -> Replica:
         replica.position = int(loaded.model[b"position"])
         replica.last_id = loaded.model[b"upto"]
         if replica.learner.policy.refreshes:
-            await _load_history(store, replica)
+            await _load_history(store, replica, int(loaded.model[b"kept"]))
     while entries := await store.log(replica.last_id):
         await replica.fold(entries)
     estimate = loaded.model.get(b"estimate")
@@ -32,14 +32,18 @@ async def load(store: LearnerStore, loaded: Loaded, stats: Stats) -> Replica:
     return replica
 
 
-async def _load_history(store: LearnerStore, replica: Replica) -> None:
-    """The rows up to the snapshot, as they stood then.
+async def _load_history(store: LearnerStore, replica: Replica, wanted: int) -> None:
+    """The rows up to the snapshot that were not frozen, as they stood then.
 
     They are in the log as they were chosen; those before the last refresh mark are completed with
     it once more. x̄ agrees with x where x was observed, so this gives the same bits as then.
     """
     learner = replica.learner
-    wanted = min(learner.config.history_limit, learner.model.count)
+    if wanted == 0:
+        # No row can be completed anew, be it that another policy kept none: all of S is frozen.
+        learner.history.frozen_s = learner.model.s.copy()
+        learner.history.frozen_b = learner.model.b.copy()
+        return
     newest_first: list[bytes] = []
     mark: packing.Mark | None = None
     since_mark = 0
@@ -51,8 +55,6 @@ async def _load_history(store: LearnerStore, replica: Replica) -> None:
                     since_mark = len(newest_first)
             elif len(newest_first) < wanted:
                 newest_first.append(value)
-    if not newest_first:
-        return
     rows = rows_of(newest_first[::-1], learner.config.dimension)
     if mark is not None and since_mark < len(rows):
         _complete_before(rows, len(rows) - since_mark, mark)

@@ -8,15 +8,14 @@ import secrets
 import time
 from collections import defaultdict
 from collections.abc import Awaitable, Callable
-from contextlib import asynccontextmanager
 from typing import TypeVar
 
-from service.errors import BadRequest, Conflict, StoreDown, UnknownLearner
+from service.errors import BadRequest, Conflict, UnknownLearner
 from service.store.connect import Client
-from service.store.errors import StoreDenied, StoreUnavailable
 from service.store.learner_store import LearnerGone, LearnerStore, learner_names
 
 from .configuration import Configuration
+from .edge import store_errors
 from .engine import Engine
 from .settings import EngineSettings
 
@@ -158,15 +157,6 @@ def check_name(name: str) -> None:
 
 def new_birth() -> str:
     return secrets.token_hex(4)
-
-
-@asynccontextmanager
-async def store_errors():  # type: ignore[no-untyped-def]
-    """The store's errors as a caller of the service should see them."""
-    try:
-        yield
-    except (StoreUnavailable, StoreDenied) as error:
-        raise StoreDown(str(error)) from error
 
 
 def _shape(configuration: Configuration) -> tuple[object, ...]:

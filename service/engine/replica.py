@@ -32,7 +32,7 @@ class Replica:
         self.has_field = False
         self.acked = Moments.zero(d)  # in our field of the store
         self.unacked = Moments.zero(d)  # since
-        self._others: dict[bytes, bytes] = {}
+        self._others: dict[bytes, bytes] | None = None
         self.position = 0  # log entries folded
         self.last_id = START
         self._refresh: asyncio.Task[None] | None = None
@@ -70,7 +70,7 @@ class Replica:
     def take_moments(self, fields: dict[bytes, bytes]) -> None:
         """The sums of all workers, as the store has them now."""
         others = {worker: value for worker, value in fields.items() if worker != self._own_name()}
-        if others == self._others and others:
+        if others == self._others:
             return
         self._others = others
         total = Moments.zero(self.acked.dimension)
@@ -86,7 +86,7 @@ class Replica:
         self.acked = Moments.zero(self.acked.dimension)
         self.unacked = before.acked
         self.unacked.merge(before.unacked)
-        self._others = {}
+        self._others = None
         self.take_moments(fields)
 
     def _own_name(self) -> bytes:

@@ -57,7 +57,7 @@ class LearnerKeys:
 
     @property
     def model(self) -> bytes:
-        """hash: position, upto, snapshot; and estimate, the one last made"""
+        """hash: position, upto, kept, snapshot; and estimate, the one last made"""
         return self._key("model")
 
     @property
@@ -68,6 +68,10 @@ class LearnerKeys:
     def decision(self, born: str, event_id: str) -> bytes:
         """string with TTL: the chosen row; after its reward, what was recorded"""
         return self._key(f"decision:{born}:{event_id}")
+
+    def ready(self, born: str, part: str) -> bytes:
+        """with TTL: the log and the due of an import that is on its way"""
+        return self._key(f"import:{born}:{part}")
 
     def state(self) -> list[bytes]:
         """All but the configuration and the decisions."""

@@ -16,6 +16,7 @@ from .translate import translate_errors
 RECENT = 200  # latest decisions that can be listed
 LOG_BATCH = 1_024  # log entries per reply
 START = b"0-0"  # before the first log entry
+READY_S = 3_600  # what an import that broke off leaves behind is gone after so long
 
 LogEntry = tuple[bytes, bytes, bytes]  # id, kind (r or m), value
 
@@ -43,6 +44,14 @@ class Loaded:
 
 
 @dataclass(slots=True)
+class StoredDecision:
+    event_id: str
+    record: bytes
+    ttl_ms: int
+    due_ms: int | None = None  # on the server's clock; None where nothing is waited for
+
+
+@dataclass(slots=True)
 class Commit:
     """What a worker sends in one step."""
 
@@ -56,6 +65,16 @@ class Commit:
     reward_wait_ms: int = 0
     decisions: list[tuple[str, bytes]] = field(default_factory=list)
     rewards: list[tuple[str, bytes, bytes]] = field(default_factory=list)  # id, reward, R or D
+
+
+@dataclass(slots=True)
+class Snapshot:
+    configured: int  # how often the learner had been reconfigured
+    position: int
+    upto: bytes  # the log id of that position
+    model: bytes
+    kept_rows: int  # before it, that a refresh still completes
+    keep_entries: int  # of the log before it
 
 
 @dataclass(slots=True)
@@ -134,11 +153,11 @@ class LearnerStore:
         keys = [self.keys.meta, self.keys.rewards]
         self._check(await self._call("mark", keys, self.born, position, power, mark))
 
-    async def snapshot(self, position: int, upto: bytes, snapshot: bytes, keep: int) -> bool:
-        """Keep a model snapshot if it is newer, and of the log before it the last `keep`."""
+    async def snapshot(self, new: Snapshot) -> bool:
+        """Keep a model snapshot if it is newer, and cut the log before it."""
         keys = [self.keys.meta, self.keys.model, self.keys.rewards]
-        args = (self.born, position, upto, snapshot, keep)
-        return bool(await self._call("snapshot", keys, *args))
+        args = (new.configured, new.position, new.upto, new.model, new.kept_rows, new.keep_entries)
+        return bool(await self._call("snapshot", keys, self.born, *args))
 
     async def moments(self) -> dict[bytes, bytes]:
         """All workers' sums, by worker."""
@@ -223,14 +242,25 @@ class LearnerStore:
             found = await self.client.lrange(self.keys.recent, 0, limit - 1)
         return [event_id.decode() for event_id in found]
 
-    async def bytes_held(self) -> int:
-        """What the learner's keys occupy in the server, without its decisions."""
-        total = 0
+    async def workers(self) -> int:
+        """How many have sums of their own here."""
+        self.calls += 1
         with translate_errors():
-            for key in [self.keys.config, *self.keys.state()]:
-                self.calls += 1
-                total += await self.client.memory_usage(key) or 0
-        return total
+            return int(await self.client.zcard(self.keys.workers))
+
+    async def bytes_held(self, pending: int) -> int:
+        """What the learner occupies in the server: its keys, and its pending decisions as if all
+        were as large as the latest."""
+        latest = await self.recent(1)
+        keys = [self.keys.config, *self.keys.state()]
+        keys += [self.keys.decision(self.born, event_id) for event_id in latest]
+        self.calls += 1
+        with translate_errors():
+            pipe = self.client.pipeline(transaction=False)
+            for key in keys:
+                pipe.memory_usage(key)
+            sizes = [size or 0 for size in await pipe.execute()]
+        return sum(sizes) + (pending - 1) * sizes[-1] if latest else sum(sizes)
 
     # Administration -------------------------------------------------------------------------
 
@@ -253,54 +283,83 @@ class LearnerStore:
                 await self.client.srem(LEARNERS, self.name)
         return found
 
-    async def put_log(self, rows: list[bytes], first: int) -> None:
-        """Log rows of an import, ids 1-first, 1-first+1, …"""
+    async def put_log(self, born: str, rows: list[bytes], first: int) -> None:
+        """Log rows of an import lie ready, ids 1-first, 1-first+1, …"""
+        key = self.keys.ready(born, "rewards")
         self.calls += 1
         with translate_errors():
             pipe = self.client.pipeline(transaction=False)
             for number, row in enumerate(rows, first):
-                pipe.xadd(self.keys.rewards, {b"r": row}, id=f"1-{number}")
+                pipe.xadd(key, {b"r": row}, id=f"1-{number}")
+            pipe.expire(key, READY_S)
             await pipe.execute()
 
-    async def put_decisions(self, born: str, decisions: list[tuple[str, bytes, int, int]]) -> None:
-        """Pending decisions of an import: event id, record, time to live ms, due at ms."""
-        if not decisions:
-            return
+    async def put_decisions(self, born: str, decisions: list[StoredDecision]) -> None:
+        """Decisions of an import lie ready."""
+        key = self.keys.ready(born, "due")
         self.calls += 1
         with translate_errors():
             pipe = self.client.pipeline(transaction=False)
-            for event_id, record, ttl_ms, due_ms in decisions:
-                pipe.set(self.keys.decision(born, event_id), record, px=ttl_ms)
-                pipe.zadd(self.keys.due, {event_id: due_ms})
+            for one in decisions:
+                pipe.set(self.keys.decision(born, one.event_id), one.record, px=one.ttl_ms)
+                if one.due_ms is not None:
+                    pipe.zadd(key, {one.event_id: one.due_ms})
+            pipe.expire(key, READY_S)
             await pipe.execute()
 
-    async def pending_decisions(self, limit: int) -> list[tuple[str, bytes, int, int]]:
-        """Event id, record, time to live ms, due at ms."""
-        self.calls += 2
+    async def pending_decisions(self) -> list[StoredDecision]:
+        """All that wait for their reward, the first due first."""
+        pending: list[StoredDecision] = []
+        start = 0
+        while True:
+            self.calls += 1
+            with translate_errors():
+                due = await self.client.zrange(
+                    self.keys.due, start, start + LOG_BATCH - 1, withscores=True
+                )
+            if not due:
+                return pending
+            due_ms = {event_id.decode(): int(score) for event_id, score in due}
+            for one in await self.stored_decisions(list(due_ms)):
+                one.due_ms = due_ms[one.event_id]
+                pending.append(one)
+            start += len(due)
+
+    async def stored_decisions(self, event_ids: list[str]) -> list[StoredDecision]:
+        """Those that have not expired, in any state."""
+        self.calls += 1
         with translate_errors():
-            due = await self.client.zrange(self.keys.due, 0, limit - 1, withscores=True)
             pipe = self.client.pipeline(transaction=False)
-            for event_id, _ in due:
-                key = self.keys.decision(self.born, event_id.decode())
+            for event_id in event_ids:
+                key = self.keys.decision(self.born, event_id)
                 pipe.get(key)
                 pipe.pttl(key)
-            found = await pipe.execute()
+            found = await pipe.execute() if event_ids else []
         return [
-            (event_id.decode(), record, ttl_ms, int(due_ms))
-            for (event_id, due_ms), record, ttl_ms in zip(due, found[::2], found[1::2], strict=True)
+            StoredDecision(event_id, record, ttl_ms)
+            for event_id, record, ttl_ms in zip(event_ids, found[::2], found[1::2], strict=True)
             if record is not None and ttl_ms > 0
         ]
 
     async def restore(
-        self, config: bytes, moments: bytes, meta: dict[str, Any], model: dict[str, Any]
-    ) -> bool:
-        """The last step of an import; False if a learner was made meanwhile."""
-        keys = [self.keys.config, self.keys.meta, self.keys.moments, self.keys.model]
-        args = [item for pair in meta.items() for item in pair]
-        args += [item for pair in model.items() for item in pair]
-        done = bool(await self._call("restore", keys, config, moments, len(meta), *args))
+        self,
+        config: bytes,
+        moments: bytes,
+        meta: dict[str, Any],
+        model: dict[str, Any],
+        recent: list[str],
+    ) -> None:
+        """The last step of an import: what lies ready for meta["born"] becomes the learner."""
+        state = self.keys
+        keys = [
+            state.config, state.meta, state.moments, state.workers, state.due, state.rewards,
+            state.model, state.recent,
+        ]  # fmt: skip
+        keys += [state.ready(meta["born"], part) for part in ("due", "rewards")]
+        args = [item for fields in (meta, model) for pair in fields.items() for item in pair]
+        counts = (len(meta), len(model), len(recent))
+        await self._call("restore", keys, config, moments, *counts, *args, *recent)
         await self._list()
-        return done
 
     async def _list(self) -> None:
         self.calls += 1

@@ -29,6 +29,8 @@ _REWARD = struct.Struct("<d")
 _MARK = struct.Struct("<BQQd")
 _NO_ROUND = b"0" * 20  # the script that stores a decision writes its round here
 
+MAX_MAGNITUDE = 1e150  # squares stay finite; a completed feature may be larger than one that came
+
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
@@ -124,6 +126,19 @@ def answer(value: bytes) -> Answer:
         reward=None if state == PENDING else unpack_reward(value[end : end + 8]),
         state=state,
     )
+
+
+def check_decision(value: bytes, d: int) -> None:
+    """Whether the scripts can do with it what they will, and its row can be learnt from."""
+    told = answer(value)
+    tail = value[_HEAD.size + int.from_bytes(value[3:5], "little") :]
+    mask_bytes, numbers_in_it = ((d + 7) // 8, d) if told.state == PENDING else (0, 1)
+    size = mask_bytes + 8 * numbers_in_it
+    if told.state not in (PENDING, REWARDED, DEFAULTED) or value[2] > 1 or len(tail) != size:
+        raise UnreadableValue(f"a decision is not of version {VERSION} and {d} features")
+    numbers = np.frombuffer(tail, dtype="<f8", offset=mask_bytes)
+    if not (np.abs(numbers) <= MAX_MAGNITUDE).all():
+        raise UnreadableValue("a decision holds numbers that cannot be used")
 
 
 def mark(power: int, arms: int, p_hat: float, nu: Floats, sigma: Floats) -> bytes:

@@ -1,16 +1,20 @@
 -- A model snapshot, only forward; the log is cut where no refresh can need it any more.
 --
 -- KEYS  1 meta  2 model  3 rewards
--- ARGV  1 born  2 position  3 upto (log id)  4 snapshot  5 log entries before it to keep
--- Race met here: a slower worker with an older snapshot. It is not written.
+-- ARGV  1 born  2 configured  3 position  4 upto (log id)  5 snapshot
+--       6 rows before it that a refresh still completes  7 log entries before it to keep
+-- Races met here: a slower worker with an older snapshot, and one that has not seen yet that the
+-- learner was reconfigured, and folds by other rules. Theirs are not written.
 
-if redis.call('HGET', KEYS[1], 'born') ~= ARGV[1] then
+local born, configured = unpack(redis.call('HMGET', KEYS[1], 'born', 'configured'))
+if born ~= ARGV[1] or (configured or '0') ~= ARGV[2] then
   return 0
 end
-if tonumber(redis.call('HGET', KEYS[2], 'position') or '-1') >= tonumber(ARGV[2]) then
+if tonumber(redis.call('HGET', KEYS[2], 'position') or '-1') >= tonumber(ARGV[3]) then
   return 0
 end
-redis.call('HSET', KEYS[2], 'position', ARGV[2], 'upto', ARGV[3], 'snapshot', ARGV[4])
-local after = tonumber(redis.call('HGET', KEYS[1], 'appended') or '0') - tonumber(ARGV[2])
-redis.call('XTRIM', KEYS[3], 'MAXLEN', '~', tonumber(ARGV[5]) + after)
+redis.call('HSET', KEYS[2], 'position', ARGV[3], 'upto', ARGV[4], 'snapshot', ARGV[5],
+  'kept', ARGV[6])
+local after = tonumber(redis.call('HGET', KEYS[1], 'appended') or '0') - tonumber(ARGV[3])
+redis.call('XTRIM', KEYS[3], 'MAXLEN', '~', tonumber(ARGV[7]) + after)
 return 1

@@ -1,0 +1,27 @@
+"""Where the store's errors become those that a caller of the service should see."""
+
+from __future__ import annotations
+
+from types import TracebackType
+
+from service.errors import StoreDown
+from service.store.errors import StoreDenied, StoreUnavailable
+
+
+class _StoreErrors:
+    async def __aenter__(self) -> None:
+        return None
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if isinstance(error, StoreUnavailable | StoreDenied):
+            raise StoreDown(str(error)) from error
+
+
+def store_errors() -> _StoreErrors:
+    """`async with store_errors(): …` raises StoreDown where the store is away."""
+    return _StoreErrors()
