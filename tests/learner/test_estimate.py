@@ -184,6 +184,16 @@ def test_a_constant_or_unseen_feature_tells_nothing_of_the_others():
     assert estimate.nu[3] == 0.0
 
 
+@pytest.mark.parametrize("value", [0.1, 1 / 3, -2.7, 1e-8, 123_456.789, 1e9 + 0.3])
+def test_a_constant_is_seen_as_one_through_the_rounding_of_its_sums(value):
+    column = np.random.default_rng(20).normal(size=(999, 2))
+    for rows in (3, 7, 100, 999):
+        x = np.c_[column[:rows], np.full(rows, value)]
+        estimate = guarded(moments_of(x), uniform_missingness=False)
+        assert not estimate.sigma[:2, 2].any()
+        assert estimate.nu[2] == pytest.approx(value)
+
+
 def test_duplicates_predict_each_other_almost_perfectly_once_they_were_seen_often():
     column = np.random.default_rng(12).normal(size=(100_000, 1))
     estimate = guarded(moments_of(np.repeat(column, 2, axis=1)), uniform_missingness=False)

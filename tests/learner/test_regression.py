@@ -216,6 +216,9 @@ def test_the_same_huge_row_again_and_again_does_not_break_it(scale):
     mean, width = model.score(z)
     assert mean[0] == pytest.approx(2.0, rel=1e-3)
     assert width[0] == pytest.approx(0.1, rel=1e-2)
+    model.factorise()
+    v = model.gram()  # lifted by no more than rounding already costs
+    np.testing.assert_allclose(model.factor.T @ model.factor, v, rtol=0, atol=1e-13 * v.max())
 
 
 def test_constant_rewards_leave_no_residual_and_none_below_zero():
