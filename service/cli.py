@@ -15,11 +15,13 @@ from importlib import import_module
 from service import __version__
 
 COMMANDS = {
+    "serve": ("start the service", "service.serve"),
     "simulate": ("measure regret in a synthetic environment", "clients.simulate.command"),
 }
 
 EXAMPLES = """\
 examples:
+  lacuna serve               the service on port 8080, with a store of its own
   lacuna simulate --help     what a simulation can vary
   lacuna simulate            regret of each policy in the default environment
 """

@@ -2,13 +2,16 @@
 
 LacunaError
 ├── BadRequest         422  a field cannot be used; `errors` names each
-│   └── TooLarge       413  more than the service takes
+│   ├── TooLarge       413  the body is longer than the service takes
+│   └── WrongMediaType 415
+├── NotAllowed         401  no key, or none that is known
 ├── UnknownLearner     404
 ├── UnknownEvent       404
 ├── Conflict           409  it contradicts what is there
-└── Unavailable        503  not now; `retry_after_s` says when
-    ├── StoreDown           the store does not answer
-    └── Overloaded          too much is waiting already
+├── Unavailable        503  not now; `retry_after_s` says when
+│   ├── StoreDown           the store does not answer
+│   └── Overloaded          too much is waiting already
+└── BadSetting              an option of the service itself cannot be used
 """
 
 from __future__ import annotations
@@ -33,6 +36,16 @@ class BadRequest(LacunaError):
 class TooLarge(BadRequest):
     status = 413
     title = "The request is too large"
+
+
+class WrongMediaType(BadRequest):
+    status = 415
+    title = "The media type is not understood"
+
+
+class NotAllowed(LacunaError):
+    status = 401
+    title = "An API key is needed"
 
 
 class UnknownLearner(LacunaError):
@@ -68,3 +81,10 @@ class StoreDown(Unavailable):
 
 class Overloaded(Unavailable):
     title = "Too many requests are waiting"
+
+
+class BadSetting(LacunaError):
+    title = "A setting cannot be used"
+
+    def __init__(self, name: str, problem: str) -> None:
+        super().__init__(f"{name} {problem}")

@@ -1,0 +1,100 @@
+"""Errors as RFC 9457 problem documents: one form for every answer that is not a success."""
+
+from __future__ import annotations
+
+import re
+from http import HTTPStatus
+from typing import Any
+
+import msgspec
+
+from service.errors import BadRequest, LacunaError, NotAllowed, Unavailable
+from service.learner import BadInput
+
+MEDIA_TYPE = "application/problem+json"
+TYPE = "urn:lacuna:problem:"
+
+Headers = list[tuple[bytes, bytes]]
+
+
+class Problem(msgspec.Struct, omit_defaults=True):
+    type: str
+    title: str
+    status: int
+    detail: str
+    errors: list[dict[str, str]] = []
+
+    def encoded(self) -> bytes:
+        return msgspec.json.encode(self)
+
+
+def of_error(error: LacunaError) -> Problem:
+    return Problem(
+        TYPE + _slug(type(error).__name__),
+        error.title,
+        error.status,
+        str(error),
+        error.errors if isinstance(error, BadRequest) else [],
+    )
+
+
+def of_status(status: int, detail: str = "") -> Problem:
+    """For what the framework refuses, and for bugs: there the caller learns no more than this."""
+    title = HTTPStatus(status).phrase
+    return Problem(TYPE + _slug(title), title, status, detail or title)
+
+
+def headers_of(error: LacunaError) -> Headers:
+    if isinstance(error, Unavailable):
+        return [(b"retry-after", str(error.retry_after_s).encode())]
+    if isinstance(error, NotAllowed):
+        return [(b"www-authenticate", b'Bearer realm="lacuna"')]
+    return []
+
+
+def bad_fields(errors: list[dict[str, Any]]) -> BadRequest:
+    """What pydantic found, as one error of ours."""
+    found = [(_location(one["loc"]), one["msg"].removeprefix("Value error, ")) for one in errors]
+    refused = BadRequest(*found[0])
+    refused.errors = [{"loc": loc, "msg": msg} for loc, msg in found]
+    return refused
+
+
+def bad_arms(error: BadInput) -> BadRequest:
+    """The learner speaks of `features[2][0]`, callers of `arms[2].features[0]`."""
+    field = re.sub(r"^features\[(\d+)\]", r"arms[\1].features", error.field)
+    field = {"features": "arms", "mask": "arms"}.get(field, field)
+    return BadRequest(field, error.problem.removesuffix(", or NaN where missing"))
+
+
+def bad_json(error: Exception, within: str = "") -> BadRequest:
+    """What a decoder refused: malformed text, or `Expected … - at `$.arms[0].id``."""
+    if isinstance(error, RecursionError):
+        return BadRequest(within or "body", "is nested too deeply")
+    if isinstance(error, UnicodeDecodeError):
+        return BadRequest(within or "body", "is not valid UTF-8")
+    text, _, place = str(error).partition(" - at `")
+    field = place.rstrip("`").removeprefix("$").removeprefix(".")
+    if not isinstance(error, msgspec.ValidationError):
+        return BadRequest(within or "body", text)
+    if unknown := re.fullmatch(r"Object contains unknown field `(.*)`", text, re.DOTALL):
+        text, field = "is not a field of this request", _joined(field, unknown[1])
+    elif missing := re.fullmatch(r"Object missing required field `(.*)`", text):
+        text, field = "is required", _joined(field, missing[1])
+    return BadRequest(_joined(within, field) or "body", text[0].lower() + text[1:])
+
+
+def _joined(outer: str, inner: str) -> str:
+    return f"{outer}.{inner}" if outer and inner and not inner.startswith("[") else outer + inner
+
+
+def _location(parts: tuple[str | int, ...]) -> str:
+    """`("body", "constants", "c2")` as `constants.c2`; the first part only says where to look."""
+    found = ""
+    for part in parts[1:] if len(parts) > 1 else parts:
+        found = f"{found}[{part}]" if isinstance(part, int) else _joined(found, part)
+    return found
+
+
+def _slug(name: str) -> str:
+    return re.sub(r"(?<=[a-z])(?=[A-Z])|[^A-Za-z]+", "-", name).lower()

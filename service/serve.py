@@ -1,0 +1,126 @@
+"""`lacuna serve`: the store, the workers, and where to find them."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import socket
+import tempfile
+from contextlib import ExitStack
+from dataclasses import fields
+from typing import get_args, get_type_hints
+
+from service.errors import BadSetting
+from service.settings import Settings, variable
+
+EXAMPLES = """\
+Every option is also an environment variable: --redis-url is LACUNA_REDIS_URL. API keys come only
+from there (LACUNA_API_KEYS), so that they show up in no list of processes.
+
+examples:
+  lacuna serve                                  embedded store, one worker
+  lacuna serve --workers 4 --host 0.0.0.0
+  lacuna serve --redis-url redis://db:6379/0
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.epilog = EXAMPLES
+    hints = get_type_hints(Settings)
+    for one in fields(Settings):
+        if not one.metadata["flag"]:
+            continue
+        flag = "--" + one.name.replace("_", "-")
+        shown = f"{one.metadata['help']} (default: {one.default!s})"
+        shown = shown.removesuffix(" (default: )")
+        if hints[one.name] is bool:
+            parser.add_argument(
+                flag, action=argparse.BooleanOptionalAction, default=None, help=shown
+            )
+        else:
+            choices = get_args(hints[one.name])
+            metavar = "|".join(choices) if choices else one.name.rpartition("_")[2].upper()
+            parser.add_argument(flag, default=None, metavar=metavar, help=shown)
+
+
+def run(args: argparse.Namespace) -> int:
+    settings = given_settings(args)
+    from service.api import logs
+    from service.store.embedded import EmbeddedServer
+    from service.store.url import describe, parse_url
+    from service.supervisor import Supervisor
+
+    logs.configure(settings)
+    with ExitStack() as stack:
+        listener = stack.enter_context(listen(settings.host, settings.port))
+        if settings.redis_url:
+            parse_url(settings.redis_url)
+            kept = describe(settings.redis_url)
+        else:
+            server = EmbeddedServer(settings.data_dir or None, appendfsync=settings.appendfsync)
+            stack.enter_context(server)
+            settings = settings.changed({"redis_url": server.url})
+            kept = str(server.data_dir)
+        if not settings.metrics_dir:
+            metrics_dir = tempfile.mkdtemp(prefix="lacuna-metrics-")
+            stack.callback(shutil.rmtree, metrics_dir, ignore_errors=True)
+            settings = settings.changed({"metrics_dir": metrics_dir})
+        address = url_of(listener)
+
+        def announce() -> None:
+            print(banner(address, kept, settings), flush=True)
+
+        return Supervisor(listener, settings, announce).run()
+
+
+def given_settings(args: argparse.Namespace) -> Settings:
+    """The environment, and above it what was given on the command line."""
+    environment = dict(os.environ)
+    for one in fields(Settings):
+        value = getattr(args, one.name, None)
+        if value is not None:
+            environment[variable(one.name)] = str(value)
+    return Settings.from_environment(environment)
+
+
+def listen(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((host, port))
+        listener.listen(2_048)
+    except OSError as error:
+        listener.close()
+        raise BadSetting(f"{host}:{port}", f"cannot be listened on: {error.strerror}") from error
+    return listener
+
+
+def url_of(listener: socket.socket) -> str:
+    host, port = listener.getsockname()[:2]
+    host = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(host, f"[{host}]" if ":" in host else host)
+    return f"http://{host}:{port}"
+
+
+def banner(address: str, kept: str, settings: Settings) -> str:
+    workers = f"{settings.workers} worker{'s' if settings.workers > 1 else ''}"
+    headers = "-H 'Content-Type: application/json'"
+    if settings.api_keys:
+        headers += " -H 'X-API-Key: …'"
+    arms = [{"id": "a", "features": [0.2, None, 1.3]}, {"id": "b", "features": [0.1, 0.7, 0.0]}]
+    calls = [
+        ("select", {"event_id": "e1", "arms": arms}),
+        ("reward", {"event_id": "e1", "reward": 1.0}),
+    ]
+    lines = [
+        f"Lacuna is ready at {address}   ({workers}; all calls: {address}/docs)",
+        f"State is kept in {kept}",
+        "",
+        "Choose, then say how it went (null: a feature nobody knows):",
+        *(f"  curl {headers} {address}/{call} -d '{json.dumps(body)}'" for call, body in calls),
+        "",
+    ]
+    return "\n".join(lines)
