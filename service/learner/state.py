@@ -149,7 +149,7 @@ def _moment_arrays(moments: Moments) -> dict[str, NDArray[Any]]:
 def _moments(d: int, scalars: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Moments:
     return Moments(
         _shaped(arrays["xi"], d),
-        _squares(arrays["z"], d),
+        whole(arrays["z"], d),  # what was subtracted may leave a rounding below 0
         _squares(arrays["p"], d),
         _count(scalars["arms"]),
         _count(scalars["rounds"]),
