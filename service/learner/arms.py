@@ -100,9 +100,8 @@ def _numbers(values: ArrayLike, name: str, problem: str) -> Floats:
     """As doubles; None becomes NaN. NumPy would also read text and dates as numbers: refused."""
     try:
         array = np.asarray(values)
-        # Of all Python objects, only those that are numbers or None are let through.
-        texts = array.dtype == object and any(isinstance(v, str | bytes) for v in array.flat)
-        if array.dtype.kind in "fiubO" and not texts:
+        kinds = set(map(type, array.ravel().tolist())) if array.dtype == object else ()
+        if array.dtype.kind in "fiubO" and not any(issubclass(k, str | bytes) for k in kinds):
             return np.ascontiguousarray(array, dtype=np.float64)
     except (TypeError, ValueError, OverflowError) as error:
         raise BadInput(name, problem) from error
