@@ -39,18 +39,19 @@ def create_app(settings: Settings | None = None) -> Front:
         auto_create=settings.auto_create,
     )
     reader = Reader(settings)
+    metrics = Metrics(settings.metrics_dir, settings.worker_number)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         warm_up()
         await engines.start()
+        metrics.start(engines)
         yield
         await engines.stop()
+        await metrics.stop()
         await client.aclose()
 
-    return Front(
-        api.build(engines, lifespan),
-        hot.handlers(Calls(engines, reader), reader),
-        settings,
-        Metrics(),
-    )
+    app = api.build(engines, metrics, lifespan)
+    front = Front(app, hot.handlers(Calls(engines, reader, metrics), reader), settings, metrics)
+    app.state.front = front
+    return front

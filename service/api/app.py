@@ -5,15 +5,57 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 
-from fastapi import FastAPI
+from fastapi import FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
 
 from service import __version__
 from service.engine.registry import Engines
+from service.errors import BadRequest, LacunaError
+
+from . import learners, openapi, operations, problems
+from .metrics import Metrics
 
 
 def build(
-    engines: Engines, lifespan: Callable[[FastAPI], AbstractAsyncContextManager[None]]
+    engines: Engines,
+    metrics: Metrics,
+    lifespan: Callable[[FastAPI], AbstractAsyncContextManager[None]],
 ) -> FastAPI:
-    app = FastAPI(title="Lacuna", version=__version__, lifespan=lifespan)
+    app = FastAPI(
+        title="Lacuna",
+        version=__version__,
+        lifespan=lifespan,
+        redoc_url=None,
+        redirect_slashes=False,
+    )
     app.state.engines = engines
+    app.state.metrics = metrics
+    app.include_router(operations.router)
+    app.include_router(learners.router)
+    app.add_exception_handler(LacunaError, refused)
+    app.add_exception_handler(RequestValidationError, refused)
+    app.add_exception_handler(HTTPException, refused)
+    app.openapi = lambda: openapi.document(app)  # type: ignore[method-assign]
     return app
+
+
+async def refused(_: Request, error: Exception) -> Response:
+    """Any error of a call as a problem document."""
+    if isinstance(error, HTTPException):
+        # 400 is what FastAPI says of a body that it cannot parse at all.
+        if error.status_code != 400:
+            problem = problems.of_status(error.status_code, str(error.detail))
+            return _response(problem, dict(error.headers or {}))
+        error = BadRequest("body", "is not JSON that can be read")
+    if isinstance(error, RequestValidationError):
+        error = problems.bad_fields(list(error.errors()))
+    assert isinstance(error, LacunaError)
+    headers = {name.decode(): value.decode() for name, value in problems.headers_of(error)}
+    return _response(problems.of_error(error), headers)
+
+
+def _response(problem: problems.Problem, headers: dict[str, str]) -> Response:
+    return Response(
+        problem.encoded(), problem.status, headers=headers, media_type=problems.MEDIA_TYPE
+    )

@@ -14,6 +14,7 @@ from service.learner.regression import check_reward
 
 from . import problems
 from .bodies import Reader, RewardBody, SelectRequest
+from .metrics import Metrics
 
 
 class ArmAnswer(msgspec.Struct, gc=False):
@@ -48,9 +49,10 @@ class ErrorAnswer(msgspec.Struct):
 
 
 class Calls:
-    def __init__(self, engines: Engines, reader: Reader) -> None:
+    def __init__(self, engines: Engines, reader: Reader, metrics: Metrics) -> None:
         self.engines = engines
         self.reader = reader
+        self.metrics = metrics
 
     async def select(self, request: SelectRequest) -> SelectAnswer:
         if request.dry_run:
@@ -60,6 +62,7 @@ class Calls:
             arms = self._arms(request, engine.replica.configuration)
             selected = await engine.select(arms, request.arm_ids, request.event_id)
             told = selected.answer
+            self.metrics.selected(request.learner, told.degraded)
             answer = SelectAnswer(
                 selected.event_id,
                 request.learner,
@@ -87,6 +90,7 @@ class Calls:
             return await engine.reward(body.event_id, value)
 
         status, stands = await self.engines.use(body.learner, work)
+        self.metrics.rewarded(body.learner, status)
         return RewardAnswer(body.event_id, status, UNSET if status == "recorded" else stands)
 
     async def _dry_run(self, request: SelectRequest) -> SelectAnswer:

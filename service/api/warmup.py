@@ -4,22 +4,28 @@ from __future__ import annotations
 
 import numpy as np
 
-from service.learner import Arms, Learner, LearnerConfig
+from service.learner import Arms, Learner, LearnerConfig, Moments
+
+FEATURES = 5
 
 
 def warm_up() -> None:
     random = np.random.default_rng(0)
-    for policy in ("clbbf", "thompson"):
-        for preset in ("practical", "paper"):
-            learner = Learner(LearnerConfig(dimension=5, policy=policy, preset=preset))
-            for missing in (0.1, 0.9, 0.5, 0.5):  # each solves on the smaller side
-                x = random.normal(size=(6, 5))
-                x[random.random(x.shape) < missing] = np.nan
-                learner.preview(Arms.of(x))
-                choices = learner.select_batch(
-                    Arms.join([Arms.of(x), Arms.of(x, np.ones(x.shape))])
-                )
-                learner.reward(choices, 1.0, 0)
-                learner.reward(choices, 0.0, 1)
-                learner.moments.subtract(type(learner.moments).of(Arms.of(x)))
-                learner.moments.add(Arms.of(x))
+    configs = [
+        LearnerConfig(FEATURES),
+        LearnerConfig(FEATURES, policy="thompson"),
+        LearnerConfig(FEATURES, preset="paper"),
+    ]
+    for learner in map(Learner, configs):
+        for missing in (0.1, 0.9, 0.5):  # solved on the observed side, or on the missing one
+            x = random.normal(size=(6, FEATURES))
+            x[random.random(x.shape) < missing] = np.nan
+            arms = Arms.join([Arms.of(x), Arms.of(x, np.ones(x.shape))])
+            learner.preview(arms)
+            choices = learner.select_batch(arms)
+            learner.reward(choices, 1.0, 0)
+            from_log = choices.row(1, 0.0)
+            from_log.y.flags.writeable = False  # as it comes out of stored bytes
+            learner.learn(from_log)
+            learner.moments.subtract(Moments.of(arms))
+            learner.moments.add(arms)

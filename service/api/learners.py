@@ -1,0 +1,146 @@
+"""Administration of learners."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Annotated, Any, TypeVar
+
+from fastapi import APIRouter, Depends, Path, Query, Request, Response
+
+from service.engine import transfer, views
+from service.engine.edge import store_errors
+from service.engine.engine import Engine
+from service.engine.registry import Engines
+
+from . import schemas
+from .openapi import BYTES, refusals
+
+_T = TypeVar("_T")
+
+router = APIRouter(prefix="/learners", tags=["learners"])
+
+
+def engines_of(request: Request) -> Engines:
+    engines: Engines = request.app.state.engines
+    return engines
+
+
+Here = Annotated[Engines, Depends(engines_of)]
+Name = Annotated[str, Path(pattern=schemas.NAME_PATTERN, examples=["default"])]
+
+
+async def fresh(engines: Engines, name: str, view: Callable[[Engine], Awaitable[_T]]) -> _T:
+    """A view of the learner as the store has it now, whichever worker changed it last."""
+
+    async def work(engine: Engine) -> _T:
+        async with store_errors():
+            await engine.run(engine.follow)
+            # A second job is refused by an engine that has just learnt that it is outdated.
+            return await engine.run(lambda: view(engine))
+
+    return await engines.use(name, work)
+
+
+async def configuration(engine: Engine) -> dict[str, Any]:
+    return {"name": engine.store.name, **engine.replica.configuration.to_dict()}
+
+
+@router.get("", responses=refusals(401, 503))
+async def list_learners(engines: Here) -> schemas.LearnerList:
+    """All learners, by name."""
+    names = await engines.names()
+    return schemas.LearnerList(learners=[schemas.Named(name=name) for name in names])
+
+
+@router.put(
+    "/{name}",
+    response_model=schemas.Learner,
+    responses=refusals(401, 409, 413, 415, 422, 503)
+    | {201: {"model": schemas.Learner, "description": "Created"}},
+)
+async def put_learner(
+    name: Name, body: schemas.Configuration, response: Response, engines: Here
+) -> dict[str, Any]:
+    """Create a learner (201), or reconfigure it (200).
+
+    `dimension` and `features` of a learner that has data are fixed: 409.
+    """
+    if await engines.put(name, body.given()):
+        response.status_code = 201
+    return await fresh(engines, name, configuration)
+
+
+@router.get("/{name}", responses=refusals(401, 404, 422, 503))
+async def get_learner(name: Name, engines: Here) -> schemas.LearnerStatistics:
+    """Configuration and statistics."""
+
+    async def view(engine: Engine) -> dict[str, Any]:
+        return await configuration(engine) | await views.statistics(engine)
+
+    return schemas.LearnerStatistics.model_validate(await fresh(engines, name, view))
+
+
+@router.get("/{name}/model", response_model=schemas.Model, responses=refusals(401, 404, 422, 503))
+async def get_model(name: Name, engines: Here) -> dict[str, Any]:
+    """The estimate of the features' distribution, and the model of the reward."""
+    return await fresh(engines, name, views.model_view)
+
+
+@router.get("/{name}/decisions", responses=refusals(401, 404, 422, 503))
+async def get_decisions(
+    name: Name, engines: Here, limit: Annotated[int, Query(ge=1, le=200)] = 50
+) -> schemas.Decisions:
+    """The latest decisions, newest first, each with its reward where it came."""
+
+    async def view(engine: Engine) -> list[dict[str, Any]]:
+        return await views.recent_decisions(engine, limit)
+
+    return schemas.Decisions.model_validate({"decisions": await fresh(engines, name, view)})
+
+
+@router.get(
+    "/{name}/export",
+    response_class=Response,
+    responses=refusals(401, 404, 422, 503)
+    | {200: {"content": {BYTES: {}}, "description": "The whole state, as one file"}},
+)
+async def export_learner(name: Name, engines: Here) -> Response:
+    """The whole state as one versioned file."""
+    blob = await transfer.export_learner(engines, name)
+    return Response(
+        blob,
+        media_type=BYTES,
+        headers={"content-disposition": f'attachment; filename="{name}.lacuna"'},
+    )
+
+
+@router.put(
+    "/{name}/import",
+    response_model=schemas.Learner,
+    responses=refusals(401, 413, 422, 503),
+    openapi_extra={
+        "requestBody": {
+            "required": True,
+            "content": {BYTES: {"schema": {"type": "string", "format": "binary"}}},
+        }
+    },
+)
+async def import_learner(name: Name, request: Request, engines: Here) -> dict[str, Any]:
+    """An exported state in place of what the learner was, or as a new one.
+
+    It decides exactly as the original did.
+    """
+    await transfer.import_learner(engines, name, await request.body())
+    return await fresh(engines, name, configuration)
+
+
+@router.post("/{name}/reset", status_code=204, responses=refusals(401, 404, 422, 503))
+async def reset_learner(name: Name, engines: Here) -> None:
+    """Forget what was learnt; the configuration stays."""
+    await engines.reset(name)
+
+
+@router.delete("/{name}", status_code=204, responses=refusals(401, 404, 422, 503))
+async def delete_learner(name: Name, engines: Here) -> None:
+    """Remove the learner and all it holds."""
+    await engines.delete(name)
