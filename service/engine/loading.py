@@ -1,66 +1,91 @@
-"""A start: the snapshot, the rows a refresh may need, and the log after it."""
+"""A start: the snapshot and the log after it at once, the rows a refresh may need aside."""
 
 from __future__ import annotations
 
+import asyncio
+import logging
+
 from service.learner import Estimate, Rows, complete, load_model
 from service.store import packing
+from service.store.errors import StoreError
 from service.store.learner_store import LearnerStore, Loaded
 
 from .configuration import Configuration
 from .replica import Replica, estimate_of, rows_of
 from .stats import Stats
 
+log = logging.getLogger("lacuna.engine")
+
 MARKS = 64  # refresh marks there can be in a log: one per power of two
+READ_AGAIN_S = 0.5
 
 
 async def load(store: LearnerStore, loaded: Loaded, stats: Stats) -> Replica:
     replica = Replica(Configuration.from_json(loaded.config), stats)
+    learner = replica.learner
     replica.take_moments(loaded.moments)
+    replica.marked = loaded.counter("mark")
     snapshot = loaded.model.get(b"snapshot")
     if snapshot is not None:
-        load_model(replica.learner, snapshot)
+        load_model(learner, snapshot)
         replica.position = int(loaded.model[b"position"])
         replica.last_id = loaded.model[b"upto"]
-        if replica.learner.policy.refreshes:
-            await _load_history(store, replica, int(loaded.model[b"kept"]))
+        kept = int(loaded.model[b"kept"])
+        if kept > 0 and learner.policy.refreshes:
+            replica.read_history(_history(store, replica, kept))
+        else:
+            # No row can be completed anew, be it that another policy kept none: S is frozen.
+            learner.history.frozen_s = learner.model.s.copy()
+            learner.history.frozen_b = learner.model.b.copy()
     while entries := await store.log(replica.last_id):
         await replica.fold(entries)
     estimate = loaded.model.get(b"estimate")
-    if estimate is not None and replica.learner.policy.completes:
+    if estimate is not None and learner.policy.completes:
         # The one that was in use: a restart goes on with it as the worker before would have.
-        replica.learner.estimate = estimate_of(estimate)
+        learner.estimate = estimate_of(estimate)
     return replica
 
 
-async def _load_history(store: LearnerStore, replica: Replica, wanted: int) -> None:
-    """The rows up to the snapshot that were not frozen, as they stood then.
+def entries_to_keep(history_limit: int) -> int:
+    """Of the log before a snapshot. Some more than are needed: the log may be cut by one worker
+    while another still reads what an older snapshot left it."""
+    return history_limit + history_limit // 8 + MARKS
+
+
+async def _history(store: LearnerStore, replica: Replica, kept: int) -> list[Rows] | None:
+    """The rows up to the snapshot that were not frozen, as they stood then; None if some are gone.
 
     They are in the log as they were chosen; those before the last refresh mark are completed with
     it once more. x̄ agrees with x where x was observed, so this gives the same bits as then.
     """
-    learner = replica.learner
-    if wanted == 0:
-        # No row can be completed anew, be it that another policy kept none: all of S is frozen.
-        learner.history.frozen_s = learner.model.s.copy()
-        learner.history.frozen_b = learner.model.b.copy()
-        return
-    newest_first: list[bytes] = []
-    mark: packing.Mark | None = None
-    since_mark = 0
-    async for batch in store.log_back(replica.last_id, wanted + MARKS):
-        for _, kind, value in batch:
-            if kind == b"m":
-                if mark is None:
-                    mark = packing.read_mark(value)
-                    since_mark = len(newest_first)
-            elif len(newest_first) < wanted:
-                newest_first.append(value)
-    rows = rows_of(newest_first[::-1], learner.config.dimension)
-    if mark is not None and since_mark < len(rows):
-        _complete_before(rows, len(rows) - since_mark, mark)
-    learner.history.append(rows)
+    upto = replica.last_id
+    while True:
+        try:
+            return await _read_history(store, upto, kept, replica.configuration.learner.dimension)
+        except StoreError as error:
+            log.warning("learner %s: its history cannot be read yet: %s", store.name, error)
+            await asyncio.sleep(READ_AGAIN_S)
 
 
-def _complete_before(rows: Rows, count: int, mark: packing.Mark) -> None:
-    estimate = Estimate.of(mark.p_hat, mark.nu, mark.sigma, mark.arms)
-    complete(rows.z[:count], rows.observed[:count], estimate)
+async def _read_history(store: LearnerStore, upto: bytes, kept: int, d: int) -> list[Rows] | None:
+    newest_first: list[Rows] = []
+    estimate: Estimate | None = None
+    missing = kept
+    async for page in store.rows_back(upto, kept + MARKS):
+        rows = rows_of(packing.joined_rows(page.rows, d))
+        since_mark = page.since_mark if estimate is None else 0
+        if estimate is None and page.mark is not None:
+            estimate = estimate_of(page.mark)
+        if estimate is not None:
+            before = len(rows) - since_mark
+            await asyncio.to_thread(complete, rows.z[:before], rows.observed[:before], estimate)
+        newest_first.append(_last(rows, missing))
+        missing -= len(newest_first[-1])
+        if missing == 0:
+            break
+    return None if missing > 0 else newest_first[::-1]
+
+
+def _last(rows: Rows, count: int) -> Rows:
+    start = max(0, len(rows) - count)
+    return Rows(rows.z[start:], rows.observed[start:], rows.y[start:])

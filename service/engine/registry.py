@@ -6,9 +6,9 @@ import asyncio
 import re
 import secrets
 import time
-from collections import defaultdict
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
+from weakref import WeakValueDictionary
 
 from service.errors import BadRequest, Conflict, UnknownLearner
 from service.store.connect import Client
@@ -18,6 +18,7 @@ from .configuration import Configuration
 from .edge import store_errors
 from .engine import Engine
 from .settings import EngineSettings
+from .stats import Stats
 
 NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
 IDLE_CHECK_S = 5.0
@@ -33,7 +34,9 @@ class Engines:
         self.settings = settings or EngineSettings()
         self.auto_create = auto_create
         self.alive: dict[str, Engine] = {}
-        self._locks: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+        self.stats: dict[str, Stats] = {}  # by learner; they outlive its engines
+        # Locks live as long as somebody holds them: names come from outside.
+        self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._keeper: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
@@ -43,6 +46,7 @@ class Engines:
         """Answer what waits and leave everything in the store."""
         if self._keeper is not None:
             self._keeper.cancel()
+            await asyncio.gather(self._keeper, return_exceptions=True)
         await asyncio.gather(*(engine.stop() for engine in self.alive.values()))
         self.alive.clear()
 
@@ -73,7 +77,7 @@ class Engines:
         """Make or reconfigure; whether it was made."""
         check_name(name)
         store = LearnerStore(self.client, name)
-        async with self._locks[name], store_errors():
+        async with self._lock(name), store_errors():
             for _ in range(5):
                 loaded = await store.load()
                 if loaded is None:
@@ -82,16 +86,20 @@ class Engines:
                 else:
                     old = Configuration.from_json(loaded.config)
                     # A seed that was drawn stays, so that putting the same twice changes nothing.
+                    seed = given.get("seed")
                     new = Configuration.from_dict(
-                        {**given, "seed": given.get("seed") or old.learner.seed}
+                        {**given, "seed": old.learner.seed if seed is None else seed}
                     )
-                    if _shape(new) != _shape(old):
-                        if loaded.counter("rounds") > 0:
-                            raise Conflict(
-                                f"learner {name!r} has data: its dimension and features are fixed"
-                            )
-                        await store.forget(new_birth())
-                    made = await store.configure(loaded.config, new.to_json(), "")
+                    if new == old:
+                        return False
+                    reshaped = _shape(new) != _shape(old)
+                    if reshaped and loaded.counter("rounds") > 0:
+                        raise Conflict(
+                            f"learner {name!r} has data: its dimension and features are fixed"
+                        )
+                    made = await store.configure(
+                        loaded.config, new.to_json(), new_birth(), reborn=reshaped
+                    )
                 if made is not None:
                     return made
         raise Conflict(f"learner {name!r} is being changed by somebody else; try again")
@@ -106,16 +114,20 @@ class Engines:
 
     async def delete(self, name: str) -> None:
         await self._forget(name, "")
+        self.stats.pop(name, None)
 
     async def _forget(self, name: str, born: str) -> None:
         check_name(name)
-        async with self._locks[name], store_errors():
+        async with self._lock(name), store_errors():
             if not await LearnerStore(self.client, name).forget(born):
                 raise UnknownLearner(name)
 
+    def _lock(self, name: str) -> asyncio.Lock:
+        return self._locks.setdefault(name, asyncio.Lock())
+
     async def _wake(self, name: str, dimension: int | None) -> Engine:
         check_name(name)
-        async with self._locks[name]:
+        async with self._lock(name):
             engine = self.alive.get(name)
             if engine is not None and not engine.gone:
                 return engine
@@ -130,7 +142,8 @@ class Engines:
                     loaded = await store.load()
                     if loaded is None:
                         raise UnknownLearner(name)
-                engine = Engine(store, self.settings)
+                stats = self.stats.setdefault(name, Stats())
+                engine = Engine(store, self.settings, stats)
                 await engine.start(loaded)
             self.alive[name] = engine
             return engine
@@ -146,7 +159,7 @@ class Engines:
             now = time.monotonic()
             for name, engine in list(self.alive.items()):
                 if engine.gone or now - engine.used_at > self.settings.idle_s:
-                    async with self._locks[name]:
+                    async with self._lock(name):
                         await self._drop(name, engine)
 
 

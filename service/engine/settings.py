@@ -12,11 +12,14 @@ class EngineSettings:
     batch_rewards: int = 512  # most rewards in one commit
     queue_limit: int = 8_192  # most requests that may wait for one learner
     buffer_limit: int = 10_000  # decisions kept while the store is away
+    buffer_bytes: int = 64_000_000  # of their arms, kept to be taken out of the moments again
+    answers_kept: int = 4_096  # latest answers, for selects that come again while it is away
     inline_dimension: int = 256  # above it, estimates are made in a thread
     moments_bytes_per_s: float = 8e6  # of moments written, and of moments read, per learner
     moments_interval_s: float = 0.5  # how often others' moments are looked at, at the most
     snapshot_every: int = 1_000  # log entries
     worker_silent_s: float = 60.0  # then its moments are merged into the base
+    merge_interval_s: float = 10.0  # how often that is looked for
     sweep_limit: int = 512  # defaults booked per turn
     retry_first_s: float = 0.1  # back-off while the store is away
     retry_most_s: float = 2.0

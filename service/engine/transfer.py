@@ -49,10 +49,11 @@ async def import_learner(engines: Engines, name: str, blob: bytes) -> None:
 
 
 async def _export(engine: Engine) -> bytes:
-    store, replica = engine.store, engine.replica
+    store = engine.store
     for _ in range(ATTEMPTS):
         await engine.flush()
-        await replica.refreshed()
+        replica = engine.replica
+        await replica.settled()
         decisions = await store.pending_decisions()
         recent = await store.recent(RECENT)
         listed = {one.event_id for one in decisions}

@@ -10,71 +10,62 @@ birth: it cannot meet the decisions of its predecessor, which expire by themselv
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 LEARNERS = b"lacuna:learners"  # set: the names there are
 
 
-@dataclass(frozen=True, slots=True)
 class LearnerKeys:
     """The keys of one learner."""
 
-    name: str
+    __slots__ = (
+        "_prefix",
+        "config",
+        "due",
+        "meta",
+        "model",
+        "moments",
+        "recent",
+        "rewards",
+        "workers",
+    )
 
-    def _key(self, part: str) -> bytes:
-        return f"lacuna:{{{self.name}}}:{part}".encode()
+    def __init__(self, name: str) -> None:
+        self._prefix = f"lacuna:{{{name}}}:".encode()
+        # string: configuration, JSON
+        self.config = self._prefix + b"config"
+        # hash: born, and counters: rounds, appended, mark, configured, recorded, duplicates,
+        # late, defaults
+        self.meta = self._prefix + b"meta"
+        # hash: worker → its own cumulative sums; `base` → those of workers that are gone
+        self.moments = self._prefix + b"moments"
+        # zset: worker → when it last wrote, ms
+        self.workers = self._prefix + b"workers"
+        # zset: pending event id → when its default reward, or else its expiry, falls due, ms
+        self.due = self._prefix + b"due"
+        # stream: the ordered log of rewarded rows (field r) and refresh marks (field m)
+        self.rewards = self._prefix + b"rewards"
+        # hash: position, upto, kept, snapshot; and estimate, the one last made
+        self.model = self._prefix + b"model"
+        # list: the latest event ids, newest first
+        self.recent = self._prefix + b"recent"
 
-    @property
-    def config(self) -> bytes:
-        """string: configuration, JSON"""
-        return self._key("config")
-
-    @property
-    def meta(self) -> bytes:
-        """hash: born, and counters: rounds, appended, mark, configured, recorded, duplicates,
-        late, defaults"""
-        return self._key("meta")
-
-    @property
-    def moments(self) -> bytes:
-        """hash: worker → its own cumulative sums; `base` → those of workers that are gone"""
-        return self._key("moments")
-
-    @property
-    def workers(self) -> bytes:
-        """zset: worker → when it last wrote, ms"""
-        return self._key("workers")
-
-    @property
-    def due(self) -> bytes:
-        """zset: pending event id → when its default reward, or else its expiry, falls due, ms"""
-        return self._key("due")
-
-    @property
-    def rewards(self) -> bytes:
-        """stream: the ordered log of rewarded rows (field r) and refresh marks (field m)"""
-        return self._key("rewards")
-
-    @property
-    def model(self) -> bytes:
-        """hash: position, upto, kept, snapshot; and estimate, the one last made"""
-        return self._key("model")
-
-    @property
-    def recent(self) -> bytes:
-        """list: the latest event ids, newest first"""
-        return self._key("recent")
+    def decisions(self, born: str) -> bytes:
+        """What the keys of all decisions begin with; the event id follows."""
+        return self._prefix + f"decision:{born}:".encode()
 
     def decision(self, born: str, event_id: str) -> bytes:
         """string with TTL: the chosen row; after its reward, what was recorded"""
-        return self._key(f"decision:{born}:{event_id}")
+        return self.decisions(born) + event_id.encode()
+
+    def merged(self, worker: str) -> bytes:
+        """string with TTL: SHA-1 of the sums with which a silent worker went into the base"""
+        return self._prefix + f"merged:{worker}".encode()
 
     def ready(self, born: str, part: str) -> bytes:
         """with TTL: the log and the due of an import that is on its way"""
-        return self._key(f"import:{born}:{part}")
+        return self._prefix + f"import:{born}:{part}".encode()
 
     def state(self) -> list[bytes]:
-        """All but the configuration and the decisions."""
+        """All but the configuration and what expires by itself."""
         return [
             self.meta,
             self.moments,

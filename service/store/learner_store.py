@@ -15,6 +15,7 @@ from .translate import translate_errors
 
 RECENT = 200  # latest decisions that can be listed
 LOG_BATCH = 1_024  # log entries per reply
+MERGED_MS = 86_400_000  # a worker cut off for longer may count its last arms twice
 START = b"0-0"  # before the first log entry
 READY_S = 3_600  # what an import that broke off leaves behind is gone after so long
 
@@ -44,6 +45,13 @@ class Loaded:
 
 
 @dataclass(slots=True)
+class RowsPage:
+    rows: bytes  # log entries r, one behind the other, oldest first
+    mark: bytes | None  # the newest refresh mark among them
+    since_mark: int  # rows newer than it; without a mark, all
+
+
+@dataclass(slots=True)
 class StoredDecision:
     event_id: str
     record: bytes
@@ -63,8 +71,9 @@ class Commit:
     estimate: bytes = b""
     decision_ttl_ms: int = 86_400_000
     reward_wait_ms: int = 0
-    decisions: list[tuple[str, bytes]] = field(default_factory=list)
-    rewards: list[tuple[str, bytes, bytes]] = field(default_factory=list)  # id, reward, R or D
+    # event ids are bytes here
+    decisions: list[tuple[bytes, bytes]] = field(default_factory=list)
+    rewards: list[tuple[bytes, bytes, bytes]] = field(default_factory=list)  # id, reward, R or D
 
 
 @dataclass(slots=True)
@@ -84,6 +93,8 @@ class Committed:
     configured: int  # how often the learner was reconfigured
     moments_written: bool
     field_lost: bool
+    merged_sha1: str  # of the sums with which the lost field went into the base, or ""
+    due_in_ms: int | None  # until the first pending event falls due
     decisions: list[int | bytes]  # round, or the record that was there already
     rewards: list[tuple[str, bytes]]  # status, and the reward that stands
     log: list[LogEntry]
@@ -112,6 +123,7 @@ class LearnerStore:
         keys = self.keys
         key_list = [
             keys.meta, keys.moments, keys.workers, keys.due, keys.rewards, keys.recent, keys.model,
+            keys.merged(commit.worker),
         ]  # fmt: skip
         args: list[Any] = [
             self.born,
@@ -128,21 +140,25 @@ class LearnerStore:
             len(commit.decisions),
             len(commit.rewards),
         ]
-        for event_id, record in commit.decisions:
-            key_list.append(keys.decision(self.born, event_id))
-            args += (event_id, record)
-        for event_id, reward, kind in commit.rewards:
-            key_list.append(keys.decision(self.born, event_id))
-            args += (event_id, reward, kind)
+        decision_keys = keys.decisions(self.born)
+        for event, record in commit.decisions:
+            key_list.append(decision_keys + event)
+            args += (event, record)
+        for event, reward, kind in commit.rewards:
+            key_list.append(decision_keys + event)
+            args += (event, reward, kind)
         reply = await self._call("commit", key_list, *args)
         self._check(reply[0])
-        _, rounds, appended, configured, written, lost, decisions, rewards, log = reply
+        _, rounds, appended, configured, written, lost, merged, due_in_ms, *rest = reply
+        decisions, rewards, log = rest
         return Committed(
             rounds,
             appended,
             configured,
             bool(written),
             bool(lost),
+            merged.decode(),
+            due_in_ms,
             decisions,
             [(status.decode(), reward) for status, reward in rewards],
             [_entry(entry) for entry in log],
@@ -165,10 +181,18 @@ class LearnerStore:
         with translate_errors():
             return dict(await self.client.hgetall(self.keys.moments))
 
-    async def merge(self, worker: str, value: bytes, base: bytes | None, merged: bytes) -> bool:
+    async def merge(
+        self,
+        worker: str,
+        value: bytes,
+        base: bytes | None,
+        merged: bytes,
+        remember_ms: int = MERGED_MS,
+    ) -> bool:
         """`merged` as the new base and the worker's field away, if both are still as given."""
-        keys = [self.keys.moments, self.keys.workers]
-        args = (worker, _sha1(value), _sha1(base) if base is not None else "", merged)
+        keys = [self.keys.moments, self.keys.workers, self.keys.merged(worker)]
+        base_sha1 = sha1(base) if base is not None else ""
+        args = (worker, sha1(value), base_sha1, merged, remember_ms)
         return bool(await self._call("merge", keys, *args))
 
     async def silent_workers(self, for_ms: int) -> list[str]:
@@ -179,19 +203,25 @@ class LearnerStore:
             found = await self.client.zrangebyscore(self.keys.workers, 0, now_ms - for_ms)
         return [worker.decode() for worker in found]
 
-    async def due(self, limit: int) -> list[str]:
-        """Pending events whose time has come."""
-        now_ms = await self.now_ms()
+    async def forget_worker(self, worker: str) -> None:
+        """One without a field."""
         self.calls += 1
         with translate_errors():
-            found = await self.client.zrangebyscore(self.keys.due, 0, now_ms, start=0, num=limit)
-        return [event_id.decode() for event_id in found]
+            await self.client.zrem(self.keys.workers, worker)
 
-    async def forget_due(self, event_ids: Iterable[str]) -> None:
+    async def due(self, limit: int) -> list[bytes]:
+        """Pending events whose time has come."""
+        return list(await self._call("due", [self.keys.due], limit))
+
+    async def forget_due(self, event_ids: Iterable[bytes]) -> None:
         """Take expired events off the pending ones."""
         self.calls += 1
         with translate_errors():
             await self.client.zrem(self.keys.due, *event_ids)
+
+    async def probe(self) -> None:
+        """Raises while the store cannot be written to."""
+        await self._call("probe", [self.keys.meta])
 
     async def now_ms(self) -> int:
         """The server's clock: the only one that all workers share."""
@@ -213,20 +243,19 @@ class LearnerStore:
             found = await self.client.xrange(self.keys.rewards, b"(" + after, b"+", count=count)
         return [(id_, *next(iter(values.items()))) for id_, values in found]
 
-    async def log_back(self, upto: bytes, count: int) -> AsyncIterator[list[LogEntry]]:
-        """The log up to an id, newest first, at most `count` entries, in batches."""
+    async def rows_back(self, upto: bytes, entries: int) -> AsyncIterator[RowsPage]:
+        """The log up to an id, newest page first, at most so many entries."""
         highest = upto
-        while count > 0:
-            self.calls += 1
-            with translate_errors():
-                found = await self.client.xrevrange(
-                    self.keys.rewards, highest, b"-", count=min(count, 4 * LOG_BATCH)
-                )
+        while entries > 0:
+            page = await self._call(
+                "rows_back", [self.keys.rewards], highest, min(entries, LOG_BATCH)
+            )
+            found, oldest, rows, mark, since_mark = page
             if not found:
                 return
-            yield [(id_, *next(iter(values.items()))) for id_, values in found]
-            count -= len(found)
-            highest = b"(" + found[-1][0]
+            yield RowsPage(rows, mark, since_mark)
+            entries -= found
+            highest = b"(" + oldest
 
     async def decisions(self, event_ids: list[str]) -> list[bytes | None]:
         self.calls += 1
@@ -264,10 +293,15 @@ class LearnerStore:
 
     # Administration -------------------------------------------------------------------------
 
-    async def configure(self, old: bytes | None, new: bytes, born: str) -> bool | None:
-        """True if made, False if changed, None if `old` is not what is there."""
+    async def configure(
+        self, old: bytes | None, new: bytes, born: str, *, reborn: bool = False
+    ) -> bool | None:
+        """True if made, False if changed, None if `old` is not what is there.
+
+        `reborn`: another birth as well, which takes a learner without rounds.
+        """
         keys = [self.keys.config, *self.keys.state()]
-        made = await self._call("configure", keys, old or b"", new, born)
+        made = await self._call("configure", keys, old or b"", new, born, int(reborn))
         if made < 0:
             return None
         await self._list()
@@ -390,5 +424,5 @@ def _entry(raw: list[Any]) -> LogEntry:
     return raw[0], raw[1][0], raw[1][1]
 
 
-def _sha1(value: bytes) -> str:
+def sha1(value: bytes) -> str:
     return hashlib.sha1(value, usedforsecurity=False).hexdigest()

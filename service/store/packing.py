@@ -25,6 +25,7 @@ PENDING, REWARDED, DEFAULTED = b"P", b"R", b"D"
 
 _HEAD = struct.Struct("<BcBH20s")
 _ANSWER = struct.Struct("<8sIIQdB")
+_BOTH = struct.Struct("<BcBH20s8sIIQdB")
 _REWARD = struct.Struct("<d")
 _MARK = struct.Struct("<BQQd")
 _NO_ROUND = b"0" * 20  # the script that stores a decision writes its round here
@@ -39,7 +40,7 @@ class UnreadableValue(StoreError):
     """A stored value that this version cannot read."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Answer:
     """What a select was told."""
 
@@ -70,16 +71,39 @@ def row(observed: Mask, xbar: Floats) -> bytes:
     return np.packbits(observed).tobytes() + xbar.tobytes()
 
 
+def rows_apart(observed: Mask, xbar: Floats) -> list[bytes]:
+    """`row` of each of many."""
+    masks, numbers = np.packbits(observed, axis=1), np.ascontiguousarray(xbar)
+    mask_bytes, number_bytes = masks.tobytes(), numbers.tobytes()
+    m, n = masks.shape[1], 8 * numbers.shape[1]
+    return [
+        mask_bytes[m * r : m * r + m] + number_bytes[n * r : n * r + n] for r in range(len(masks))
+    ]
+
+
 def rows(rewarded: list[bytes], d: int) -> tuple[Mask, Floats, Floats]:
     """Log entries r → masks (m, d), x̄ (m, d) and rewards (m,)."""
-    mask_bytes = (d + 7) // 8
-    size = 1 + mask_bytes + 8 * d + 8
-    if any(len(value) != size or value[0] != VERSION for value in rewarded):
+    size = row_size(d)
+    if any(len(value) != size for value in rewarded):
+        raise UnreadableValue(f"a logged reward is not of {d} features")
+    return joined_rows(b"".join(rewarded), d)
+
+
+def joined_rows(joined: bytes, d: int) -> tuple[Mask, Floats, Floats]:
+    """The same of entries that lie one behind the other."""
+    mask_bytes, size = (d + 7) // 8, row_size(d)
+    table = np.frombuffer(joined, dtype=np.uint8)
+    if len(table) % size or (table[::size] != VERSION).any():
         raise UnreadableValue(f"a logged reward is not of version {VERSION} and {d} features")
-    table = np.frombuffer(b"".join(rewarded), dtype=np.uint8).reshape(-1, size)
+    table = table.reshape(-1, size)
     observed = np.unpackbits(table[:, 1 : 1 + mask_bytes], axis=1, count=d).astype(np.bool_)
     numbers = np.ascontiguousarray(table[:, 1 + mask_bytes :]).view("<f8")
     return observed, numbers[:, :d], np.ascontiguousarray(numbers[:, d])
+
+
+def row_size(d: int) -> int:
+    """Bytes of a log entry r."""
+    return 1 + (d + 7) // 8 + 8 * d + 8
 
 
 def rewarded_row(observed: Mask, xbar: Floats, reward: float) -> bytes:
@@ -95,7 +119,13 @@ def unpack_reward(value: bytes) -> float:
 
 
 def decision(answer: Answer, learns: bool, chosen_row: bytes) -> bytes:
-    told = _ANSWER.pack(
+    arm = answer.arm.encode()
+    head = _BOTH.pack(
+        VERSION,
+        PENDING,
+        learns,
+        _ANSWER.size + len(arm),
+        _NO_ROUND,
         answer.nonce,
         answer.index,
         answer.arms,
@@ -103,8 +133,12 @@ def decision(answer: Answer, learns: bool, chosen_row: bytes) -> bytes:
         answer.probability,
         answer.degraded,
     )
-    told += answer.arm.encode()
-    return _HEAD.pack(VERSION, PENDING, learns, len(told), _NO_ROUND) + told + chosen_row
+    return head + arm + chosen_row
+
+
+def as_degraded(record: bytes) -> bytes:
+    """A decision that was made for the store, and then told without it."""
+    return record[: _BOTH.size - 1] + b"\x01" + record[_BOTH.size :]
 
 
 def answer(value: bytes) -> Answer:

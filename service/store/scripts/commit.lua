@@ -1,6 +1,6 @@
 -- One group commit: everything that waits in a worker, in one step.
 --
--- KEYS  1 meta  2 moments  3 workers  4 due  5 rewards  6 recent  7 model
+-- KEYS  1 meta  2 moments  3 workers  4 due  5 rewards  6 recent  7 model  8 merged
 --       then one key per decision, then one key per reward
 -- ARGV  1 born  2 position (log entries this worker has folded)
 --       3 worker  4 1 if this worker has a field already  5 its moments, or ""
@@ -8,14 +8,16 @@
 --       9 decision time to live, ms  10 wait for the reward, ms, or 0  11 estimate, or ""
 --       12 number of decisions  13 number of rewards
 --       then event id, record per decision; then event id, reward, R or D per reward
--- Returns {status, rounds, appended, configured, 1 if the moments were written, 1 if the field is
---          gone, [existing record or round per decision], [status, reward per reward], [log]}
+-- Returns {status, rounds, appended, configured, 1 if the moments were written,
+--          1 if the field is gone, SHA-1 of what was merged of it or "", ms until something falls
+--          due or false, [existing record or round per decision], [status, reward per reward],
+--          [log]}
 --
 -- Races met here: a learner deleted or reset meanwhile (born differs: nothing is done), a server
--- that came back with older data (appended < position: nothing is done), a worker taken for dead
--- and merged away (its field is gone: nothing of its sums is written, it must start a new field),
--- two selects with one event id (the first stands), two rewards, or a reward and its default, for
--- one event (the first stands).
+-- that came back with older data (fewer entries than this worker has folded, or others in their
+-- place: nothing is done), a worker taken for dead and merged away (its field is gone: nothing of
+-- its sums is written, it must start a new field), two selects with one event id (the first
+-- stands), two rewards, or a reward and its default, for one event (the first stands).
 
 local meta, moments, workers, due, rewards, recent = unpack(KEYS, 1, 6)
 
@@ -26,13 +28,17 @@ local appended = tonumber(redis.call('HGET', meta, 'appended') or '0')
 if appended < tonumber(ARGV[2]) then
   return {'behind'}
 end
+local before = redis.call('XREVRANGE', rewards, ARGV[6], '-', 'COUNT', 1)
+if before[1] and before[1][1] ~= ARGV[6] then
+  return {'behind'}
+end
 
 local time = redis.call('TIME')
 local now_ms = time[1] * 1000 + math.floor(time[2] / 1000)
 local worker = ARGV[3]
 local ttl_ms, wait_ms = tonumber(ARGV[9]), tonumber(ARGV[10])
 local decisions, claims = tonumber(ARGV[12]), tonumber(ARGV[13])
-local arg, key = 14, 8
+local arg, key = 14, 9
 
 -- decisions
 local rounds = tonumber(redis.call('HGET', meta, 'rounds') or '0')
@@ -63,7 +69,13 @@ end
 
 -- this worker's own sums: cumulative, so that writing them twice is harmless. Not written while
 -- they hold the arms of a repeated select: the worker takes those out and comes again.
+local merged = ''
 local lost = ARGV[4] == '1' and redis.call('HEXISTS', moments, worker) == 0
+if lost or (ARGV[4] == '0' and ARGV[5] ~= '') then
+  -- without a field as far as it knows: its first write may have come without the answer
+  merged = redis.call('GET', KEYS[8]) or ''
+  lost = lost or merged ~= ''
+end
 local written = false
 if ARGV[5] ~= '' and not repeated and not lost then
   redis.call('HSET', moments, worker, ARGV[5])
@@ -110,5 +122,7 @@ end
 
 local log = redis.call('XRANGE', rewards, '(' .. ARGV[6], '+', 'COUNT', ARGV[7])
 local configured = tonumber(redis.call('HGET', meta, 'configured') or '0')
-return {'ok', rounds, appended, configured,
-  written and 1 or 0, lost and 1 or 0, stored, results, log}
+local first = redis.call('ZRANGE', due, 0, 0, 'WITHSCORES')
+local due_in_ms = first[2] and math.max(0, tonumber(first[2]) - now_ms) or false
+return {'ok', rounds, appended, configured, written and 1 or 0, lost and 1 or 0, merged, due_in_ms,
+  stored, results, log}
