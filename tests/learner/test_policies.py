@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from service.learner import Arms, Constants, Learner, LearnerConfig
+from service.learner import Arms, Constants, Learner, LearnerConfig, presets, randomness
 from service.learner.policies import Scoring
 from service.learner.presets import Round, horizon_of
 from tests.learner.worlds import World, train
@@ -299,19 +299,22 @@ def test_a_given_ridge_replaces_the_papers():
         np.testing.assert_allclose(choices.mean[arms] + choices.bonus[arms], mean + bonus)
 
 
-@pytest.mark.parametrize("width", [None, 1.7])
+@pytest.mark.parametrize("width", [None, 0.0, 0.3, 1.7])
 def test_the_practical_width_by_hand(width):
     """β = w σ̂ √ln(tT), σ̂² = (1 + Σ residual²) / (1 + r)."""
     learner = make(width=width)
     world = train(learner, 50)
     choices = learner.select(world.arms(6))
     history = learner.history.rows()
-    v = np.eye(4) + history.z.T @ history.z
+    v = presets.PRACTICAL_RIDGE * np.eye(4) + history.z.T @ history.z
     theta = np.linalg.solve(v, history.z.T @ history.y)
     noise = (1 + ((history.y - history.z @ theta) ** 2).sum()) / (1 + 50)
-    beta = (0.3 if width is None else width) * math.sqrt(noise * math.log(51 * 64))
+    scale = math.sqrt(noise * math.log(51 * 64))
     norms = np.sqrt(np.einsum("ij,ji->i", choices.z, np.linalg.solve(v, choices.z.T)))
-    np.testing.assert_allclose(choices.bonus, beta * norms, rtol=1e-8)
+    if width is None:  # the preset's own, chosen by experiment: the same for all arms
+        width = choices.bonus[0] / (scale * norms[0])
+        assert 0.0 < width < 2.0
+    np.testing.assert_allclose(choices.bonus, width * scale * norms, rtol=1e-8)
 
 
 def test_the_practical_choice_does_not_depend_on_the_unit_of_rewards():
@@ -425,7 +428,9 @@ def settled_thompson(**settings):
     v = model.gram()
     noise = (1 + model.residual_square()) / (1 + model.count)
     draws = rng.multivariate_normal(
-        np.linalg.solve(v, model.b), 0.25 * noise * np.linalg.inv(v), size=200_000
+        np.linalg.solve(v, model.b),
+        presets.THOMPSON_WIDTH**2 * noise * np.linalg.inv(v),
+        size=200_000,
     )
     winners = (draws @ np.c_[np.ones(4), ARMS].T).argmax(axis=1)
     return learner, np.bincount(winners, minlength=4) / len(draws)
@@ -475,6 +480,9 @@ def test_thompson_draws_are_independent_from_round_to_round():
             for t in range(1, 3_001)
         ]
     )
+    coins = np.array([randomness.of_round(0, t).random(2) for t in range(1, 3_001)])
+    with_coins = np.corrcoef(coins.T, draws.T)[:2, 2:]  # that decide whether the draw counts
+    assert np.abs(with_coins).max() < 6 / math.sqrt(len(draws))
     for lag in (1, 2, 3):
         between = np.corrcoef(draws[:-lag].T, draws[lag:].T)[:12, 12:]  # any entry with any other
         assert np.abs(between).max() < 6 / math.sqrt(len(draws))
@@ -498,7 +506,7 @@ def test_thompson_draws_have_the_covariance_of_the_posterior():
         scoring = Scoring([Round(t, 3, 64)], [0, 3], z, np.ones(3), None, 1.0, model)
         draws.append(learner.policy.bonus(scoring))
     noise = (1 + model.residual_square()) / (1 + model.count)
-    expected = 0.25 * noise * np.linalg.inv(model.gram())
+    expected = presets.THOMPSON_WIDTH**2 * noise * np.linalg.inv(model.gram())
     deviation = np.sqrt(np.diagonal(expected))
     error = (np.cov(np.array(draws).T) - expected) / np.outer(deviation, deviation)
     assert np.abs(error).max() < 5 * math.sqrt(2 / 6_000)
