@@ -7,6 +7,7 @@ them in one vectorised call, commits everything in one round trip, answers, fold
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import copy
 import logging
 import time
@@ -93,7 +94,9 @@ class Engine:
 
     async def select(self, arms: Arms, arm_ids: list[str], event_id: str | None) -> Selected:
         self._admit(len(self._selects))
-        self._check(arms)
+        if arms.z.shape[1] != self._columns:
+            await self._be_current()
+            self._check(arms)
         if event_id is None:
             event_id = self._identifiers.take(12).hex()
         done: asyncio.Future[Selected] = self._loop.create_future()
@@ -151,6 +154,11 @@ class Engine:
                 "features",
                 f"must have {self._columns - 1} features per arm; it has {arms.z.shape[1] - 1}",
             )
+
+    async def _be_current(self) -> None:
+        """Another worker may have given the learner another shape just now: then we are gone."""
+        with contextlib.suppress(*AWAY):
+            await self.run(self.committing.follow)
 
     # The task -------------------------------------------------------------------------------
 
@@ -284,6 +292,8 @@ class Engine:
             await self.replica.settled()
             await self.house.snapshot()
             await self.house.merge_own()
+        except LearnerGone:
+            return  # removed or remade: what we have is of no use to anybody
         except StoreError as error:
             log.error(
                 "learner %s: stopped; the store does not have %d decisions and %d arms: %s",

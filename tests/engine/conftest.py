@@ -1,6 +1,10 @@
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+import asyncio
+import contextlib
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+from typing import Any
 
 import pytest
 from redis.asyncio import Redis
@@ -9,6 +13,14 @@ from service.engine.registry import Engines
 from service.engine.settings import EngineSettings
 from service.store.connect import connect
 from tests.servers import Server, server
+
+IMPATIENT: dict[str, Any] = {  # so that tests need not wait
+    "follow_interval_s": 0.02,
+    "moments_interval_s": 0.02,
+    "moments_bytes_per_s": 1e9,
+    "retry_first_s": 0.02,
+    "retry_most_s": 0.2,
+}
 
 
 @pytest.fixture(scope="session")
@@ -20,6 +32,7 @@ def shared_server() -> Iterator[Server]:
 @pytest.fixture
 async def client(shared_server: Server) -> AsyncIterator[Redis]:
     client = connect(shared_server.url)
+    assert isinstance(client, Redis)
     await client.flushall()
     yield client
     await client.aclose()
@@ -27,14 +40,7 @@ async def client(shared_server: Server) -> AsyncIterator[Redis]:
 
 @pytest.fixture
 def settings() -> EngineSettings:
-    """Impatient, so that tests need not wait."""
-    return EngineSettings(
-        follow_interval_s=0.02,
-        moments_interval_s=0.02,
-        moments_bytes_per_s=1e9,
-        retry_first_s=0.02,
-        retry_most_s=0.2,
-    )
+    return EngineSettings(**IMPATIENT)
 
 
 @pytest.fixture
@@ -43,3 +49,23 @@ async def engines(client: Redis, settings: EngineSettings) -> AsyncIterator[Engi
     await engines.start()
     yield engines
     await engines.stop()
+
+
+@contextlib.asynccontextmanager
+async def worker(url: str, **settings: Any) -> AsyncIterator[Engines]:
+    """A worker with a connection of its own."""
+    client = connect(url, timeout_s=2.0)
+    engines = Engines(client, EngineSettings(**IMPATIENT | settings))
+    await engines.start()
+    try:
+        yield engines
+    finally:
+        await engines.stop()
+        await client.aclose()
+
+
+async def until(condition: Callable[[], object], what: str, within_s: float = 15.0) -> None:
+    deadline_s = time.monotonic() + within_s
+    while not condition():
+        assert time.monotonic() < deadline_s, f"within {within_s:g} s: {what}"
+        await asyncio.sleep(0.005)
