@@ -10,7 +10,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from service.errors import BadRequest
-from service.learner import BadInput, LearnerConfig
+from service.learner import MAX_MAGNITUDE, BadInput, LearnerConfig
 
 MAX_SECONDS = 366 * 86_400.0
 MAX_NAME = 128
@@ -112,8 +112,9 @@ def _feature_names(given: object) -> tuple[str, ...] | None:
 
 
 def _number(value: object, name: str) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= 1e100:
-        raise BadRequest(name, "must be a number, at most 1e+100 in size")
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not is_number or not abs(value) <= MAX_MAGNITUDE:
+        raise BadRequest(name, f"must be a number, at most {MAX_MAGNITUDE:g} in size")
     return float(value)
 
 

@@ -1,6 +1,6 @@
 """The paper on a few pages: moments, estimate, completion, regression, policies."""
 
-from .arms import Arms
+from .arms import MAX_MAGNITUDE, Arms
 from .completion import complete
 from .config import Constants, LearnerConfig
 from .errors import BadInput, BadState, LearnerError
@@ -11,6 +11,7 @@ from .moments import Moments
 from .state import dump, dump_model, dump_moments, load, load_model, load_moments
 
 __all__ = [
+    "MAX_MAGNITUDE",
     "Arms",
     "BadInput",
     "BadState",

@@ -15,8 +15,8 @@ from .errors import BadInput
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
-# Squares and their sums must stay finite: (1e100)² · rows · d is far below 1.8e308.
-MAX_MAGNITUDE = 1e100
+# Products of four such numbers, summed, must stay finite: a bonus is one.
+MAX_MAGNITUDE = 1e50
 
 NO_MASK = np.empty((0, 0))
 
@@ -112,17 +112,24 @@ def _numbers(values: ArrayLike, name: str, problem: str) -> Floats:
 def _split(raw, kept, z, observed):  # type: ignore[no-untyped-def]
     """Values and mask apart; the flat position of the first unusable value, or −1."""
     rows, d = raw.shape
-    masked = kept.shape[0] > 0
     for i in range(rows):
         z[i, 0] = 1.0
-        for j in range(d):
+        usable = True
+        for j in range(d):  # no branches: this loop is vectorised
             value = raw[i, j]
-            if np.isnan(value) or (masked and kept[i, j] == 0.0):
-                z[i, j + 1] = 0.0
-                observed[i, j] = False
-            elif abs(value) <= MAX_MAGNITUDE:
-                z[i, j + 1] = value
-                observed[i, j] = True
-            else:
-                return i * d + j
+            seen = value == value  # not NaN
+            observed[i, j] = seen
+            z[i, j + 1] = value if seen else 0.0
+            usable &= not abs(value) > MAX_MAGNITUDE
+        if kept.shape[0] > 0:
+            usable = True
+            for j in range(d):
+                if kept[i, j] == 0.0:
+                    observed[i, j] = False
+                    z[i, j + 1] = 0.0
+                usable &= not abs(z[i, j + 1]) > MAX_MAGNITUDE
+        if not usable:
+            for j in range(d):
+                if abs(z[i, j + 1]) > MAX_MAGNITUDE:
+                    return i * d + j
     return -1

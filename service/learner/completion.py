@@ -24,40 +24,42 @@ def complete(z: Floats, observed: Mask, estimate: Estimate) -> int:
     return complete_rows(z, observed, estimate.nu, estimate.sigma, estimate.omega)
 
 
-@numba.njit(cache=True, nogil=True)
+@numba.njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
 def complete_rows(z, observed, nu, sigma, omega):  # type: ignore[no-untyped-def]
     """z (A, d+1), what stands in its holes is not read. Empty omega: always solve on S."""
     rows, d = observed.shape
     has_precision = omega.shape[0] > 0
-    side = np.empty(d, np.int64)  # the indices solved on
+    side = np.empty(d + 1, np.int64)  # the indices solved on
     delta = np.empty(d)  # (x − ν) on S, 0 on U
     weights = np.empty(d)  # Σ_SS⁻¹ (x − ν)_S on S, 0 on U
     matrix = np.empty((d, d))
     right = np.empty(d)
     completed = 0
     for row in range(rows):
-        missing = 0
-        for j in range(d):
-            if observed[row, j]:
-                delta[j] = z[row, j + 1] - nu[j]
-            else:
-                z[row, j + 1] = nu[j]
-                delta[j] = 0.0
-                missing += 1
+        seen = 0
+        for j in range(d):  # no branches: this loop is vectorised
+            here = observed[row, j]
+            value = z[row, j + 1] if here else nu[j]
+            z[row, j + 1] = value
+            delta[j] = value - nu[j]  # 0 on U
+            seen += here
+        missing = d - seen
         completed += missing
-        if missing == 0 or missing == d:
+        if missing == 0 or seen == 0:
             continue
 
-        solve_on_missing = has_precision and 2 * missing <= d
+        solve_on_missing = has_precision and missing <= seen
         n = 0
         for j in range(d):
-            if observed[row, j] != solve_on_missing:
-                side[n] = j
-                n += 1
+            side[n] = j
+            n += observed[row, j] != solve_on_missing
         source = omega if solve_on_missing else sigma
         if solve_on_missing:
             for i in range(n):
-                right[i] = -_dot(omega[side[i]], delta)  # −Ω_US (x − ν)_S
+                total = 0.0
+                for j in range(d):
+                    total += omega[side[i], j] * delta[j]
+                right[i] = -total  # −Ω_US (x − ν)_S
         else:
             for i in range(n):
                 right[i] = delta[side[i]]
@@ -75,16 +77,11 @@ def complete_rows(z, observed, nu, sigma, omega):  # type: ignore[no-untyped-def
                 weights[side[i]] = right[i]
             for j in range(d):
                 if not observed[row, j]:
-                    z[row, j + 1] += _dot(sigma[j], weights)  # Σ_US Σ_SS⁻¹ (x − ν)_S
+                    total = 0.0
+                    for k in range(d):
+                        total += sigma[j, k] * weights[k]
+                    z[row, j + 1] += total  # Σ_US Σ_SS⁻¹ (x − ν)_S
     return completed
-
-
-@numba.njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
-def _dot(a, b):  # type: ignore[no-untyped-def]
-    total = 0.0
-    for i in range(a.shape[0]):
-        total += a[i] * b[i]
-    return total
 
 
 @numba.njit(cache=True, nogil=True)

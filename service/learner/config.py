@@ -40,7 +40,7 @@ class LearnerConfig:
     horizon: int | None = None  # T; None: the doubling trick
     constants: Constants = field(default_factory=Constants)
     ridge: float | None = None  # λ; None: the preset's
-    width: float | None = None  # multiplies β; None: the preset's (practical 0.3, paper 1)
+    width: float | None = None  # multiplies β; None: the preset's
     alpha: float = 0.5  # Algorithm 2's lower bound on p
     active_set: float | None = None  # c of the active set; None: all arms
     epsilon: float = 0.0

@@ -26,7 +26,8 @@ from .history import History, Refreshed, Rows
 from .moments import Moments
 from .policies import Scoring, make_policy
 from .presets import Round
-from .regression import Regression, accumulate, check_reward
+from .regression import SMALL, Regression, accumulate, check_reward
+from .scoring import choose_optimistic
 
 # An estimate is used until the arms seen have grown by this share (preset `practical`).
 ESTIMATE_GROWTH = 0.01
@@ -66,6 +67,7 @@ class Learner:
         self.history = History(config.dimension, config.history_limit)
         self.next_refresh = 2  # due in the round where r + 1 reaches it
         self.completed_entries = 0
+        self._randomised = config.epsilon > 0.0 or not self.policy.deterministic
         # Only the paper's λ depends on the request, by its K and T.
         self._ridge_moves = config.preset == "paper" and config.ridge is None
 
@@ -157,49 +159,57 @@ class Learner:
             Round(t, stop - start, presets.horizon_of(self.config, t))
             for t, (start, stop) in enumerate(pairwise(arms.starts), first_round)
         ]
-        z = arms.z
-        if self.policy.completes:
-            assert self.estimate is not None
-            z = z.copy()
-            self.completed_entries += complete(z, arms.observed, self.estimate)
         active = self._active(arms, rounds)
-        if len(rounds) == 1 or not self._ridge_moves:
-            self.model.set_ridge(presets.ridge(self.config, rounds[0]))
-            return self._scored(arms, rounds, z, active)
-        return self._scored_apart(arms, rounds, z, active)
+        if len(rounds) > 1 and self._ridge_moves:
+            return self._scored_apart(arms, rounds, active)
+        self.model.set_ridge(presets.ridge(self.config, rounds[0]))
+        return self._scored(arms, rounds, active)
 
-    def _scored(self, arms: Arms, rounds: list[Round], z: Floats, active: Mask | None) -> Choices:
+    def _scored(self, arms: Arms, rounds: list[Round], active: Mask | None) -> Choices:
         """All requests under the λ that is set."""
-        mean, width = self.model.score(z)
-        p_hat = 1.0 if self.estimate is None else self.estimate.p_hat
-        scoring = Scoring(rounds, arms.starts, z, width, active, p_hat, self.model)
-        bonus = self.policy.bonus(scoring)
-        score = mean + bonus
-        if active is not None:
-            score[~active] = -np.inf
-        # argmax takes the first of equals: ties go to the lowest index
-        best = [int(score[start:stop].argmax()) for start, stop in pairwise(arms.starts)]
-        index, probability = self._explored(scoring, best)
-        learns = [self.policy.learns(this) for this in rounds]
-        return Choices(index, probability, learns, rounds, arms, z, mean, bonus, self.model.count)
+        policy, model = self.policy, self.model
+        estimate = self.estimate if policy.completes else None
+        p_hat = 1.0 if estimate is None else estimate.p_hat
+        z = arms.z if estimate is None else arms.z.copy()
+        scoring = Scoring(rounds, arms.starts, z, active, p_hat, model)
+        if policy.deterministic and len(model.b) <= SMALL:
+            betas = [policy.beta(this, model, p_hat) for this in rounds]
+            mean, bonus, best, completed = choose_optimistic(
+                z, arms, estimate, model, betas, active
+            )
+            self.completed_entries += completed
+        else:
+            if estimate is not None:
+                self.completed_entries += complete(z, arms.observed, estimate)
+            mean, width = model.score(z)
+            bonus = policy.bonus(scoring, width)
+            score = mean + bonus
+            if active is not None:
+                score[~active] = -np.inf
+            # argmax takes the first of equals: ties go to the lowest index
+            best = [int(score[start:stop].argmax()) for start, stop in pairwise(arms.starts)]
+        if self._randomised or any(map(policy.explores, rounds)):
+            index, probability = self._explored(scoring, best)
+        else:
+            index, probability = best, [1.0] * len(best)
+        learns = [policy.learns(this) for this in rounds]
+        return Choices(index, probability, learns, rounds, arms, z, mean, bonus, model.count)
 
-    def _scored_apart(
-        self, arms: Arms, rounds: list[Round], z: Floats, active: Mask | None
-    ) -> Choices:
+    def _scored_apart(self, arms: Arms, rounds: list[Round], active: Mask | None) -> Choices:
         """Requests of different K under preset `paper`, whose λ depends on K and T: one by one."""
         parts = []
         for (start, stop), this in zip(pairwise(arms.starts), rounds, strict=True):
             self.model.set_ridge(presets.ridge(self.config, this))
             one = Arms(arms.z[start:stop], arms.observed[start:stop], [0, stop - start])
             allowed = None if active is None else active[start:stop]
-            parts.append(self._scored(one, [this], z[start:stop], allowed))
+            parts.append(self._scored(one, [this], allowed))
         return Choices(
             [part.index[0] for part in parts],
             [part.probability[0] for part in parts],
             [part.learns[0] for part in parts],
             rounds,
             arms,
-            z,
+            np.concatenate([part.z for part in parts]),
             np.concatenate([part.mean for part in parts]),
             np.concatenate([part.bonus for part in parts]),
             self.model.count,

@@ -60,12 +60,12 @@ class Moments:
                 f"must have {self.dimension} per arm; there are {arms.observed.shape[1]}",
             )
         if self.dimension <= SMALL:
-            _add_products(arms.z, self.xi, self.z)
+            _add_small(arms.z, arms.observed, self.xi, self.z, self.p)
         else:
             sums = arms.z.T @ arms.z  # [1; x][1; x]ᵀ summed: N, ξ and Z at once
             self.xi += sums[0, 1:]
             self.z += sums[1:, 1:]
-        _count_pairs(arms.observed, self.p)
+            _count_pairs(arms.observed, self.p)
         self.arms += len(arms.z)
         self.rounds += arms.requests
 
@@ -100,21 +100,22 @@ class Moments:
 
 @numba.njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
 def _add_products(z, xi, zz):  # type: ignore[no-untyped-def]
-    """ξ += Σ x, Z += Σ x xᵀ for rows [1; x]; two rows at a time halve the traffic to Z."""
+    """ξ += Σ x, Z += Σ x xᵀ for rows [1; x]; four rows at a time quarter the traffic to Z."""
     rows, n = z.shape
-    for row in range(0, rows - 1, 2):
-        x, y = z[row, 1:], z[row + 1, 1:]
+    whole = rows - rows % 4
+    for row in range(0, whole, 4):
+        a, b, c, d = z[row, 1:], z[row + 1, 1:], z[row + 2, 1:], z[row + 3, 1:]
         for i in range(n - 1):
-            a, b = x[i], y[i]
-            xi[i] += a + b
+            ai, bi, ci, di = a[i], b[i], c[i], d[i]
+            xi[i] += (ai + bi) + (ci + di)
             for j in range(n - 1):
-                zz[i, j] += a * x[j] + b * y[j]
-    if rows % 2:
-        x = z[rows - 1, 1:]
+                zz[i, j] += (ai * a[j] + bi * b[j]) + (ci * c[j] + di * d[j])
+    for row in range(whole, rows):
+        a = z[row, 1:]
         for i in range(n - 1):
-            xi[i] += x[i]
+            xi[i] += a[i]
             for j in range(n - 1):
-                zz[i, j] += x[i] * x[j]
+                zz[i, j] += a[i] * a[j]
 
 
 @numba.njit(cache=True, nogil=True)
@@ -136,3 +137,9 @@ def _count_pairs(observed, p):  # type: ignore[no-untyped-def]
     for i in range(d):
         for j in range(d):
             p[i, j] += rows - missed[i] - missed[j]
+
+
+@numba.njit(cache=True, nogil=True)
+def _add_small(z, observed, xi, zz, p):  # type: ignore[no-untyped-def]
+    _add_products(z, xi, zz)
+    _count_pairs(observed, p)

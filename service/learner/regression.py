@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 import numba
 import numpy as np
-from scipy.linalg import blas, lapack, solve_triangular
+from scipy.linalg import blas, lapack
 
 from .arms import MAX_MAGNITUDE, Floats
 from .errors import BadInput
@@ -51,7 +51,7 @@ class Regression:
         S and b are summed row by row whatever the batch, so that everyone who folds the same log
         holds the same bits.
         """
-        if 4 * len(z) >= len(self.b):  # a new factor costs less than this many updates
+        if len(z) >= max(16, len(self.b) // 4):  # a new factor costs less than so many updates
             accumulate(z, y, self.s, self.b)
             self._count(y)
             self.factorise()
@@ -99,21 +99,18 @@ class Regression:
             jitter = jitter * 4
             factor, info = lapack.dpotrf(v, lower=0, clean=1)
         self.factor = np.ascontiguousarray(factor)
-        self.theta = solve_triangular(
-            factor,
-            solve_triangular(factor, self.b, trans="T", check_finite=False),
-            check_finite=False,
-        )
+        self.theta, _ = lapack.dpotrs(factor, self.b, lower=0)
         inverse, _ = lapack.dtrtri(factor, lower=0)
         self.trace_inverse = float(np.einsum("ij,ij->", inverse, inverse))
         self.fit = float(self.theta @ self.b + self.ridge * (self.theta @ self.theta))
         self.since_check = 0
 
     def drift(self) -> float:
-        """How far θ̂ is from solving V θ̂ = b, in parts of what rounding alone would leave."""
-        residual = self.s @ self.theta + self.ridge * self.theta - self.b
-        size = (np.abs(np.diagonal(self.s)).max() + self.ridge) * np.abs(self.theta).max()
-        return float(np.abs(residual).max() / (size + np.abs(self.b).max() + 1e-300))
+        """How far θ̂ is from solving V θ̂ = b, row by row in parts of what is added up there."""
+        v = self.gram()
+        residual = np.abs(v @ self.theta - self.b)
+        size = np.abs(v) @ np.abs(self.theta) + np.abs(self.b)
+        return float((residual / (size + 1e-300)).max())
 
     def score(self, z: Floats) -> tuple[Floats, Floats]:
         """ẑᵀθ̂ and ‖ẑ‖_{V⁻¹} of every row."""
@@ -134,8 +131,11 @@ class Regression:
         return max(0.0, self.sum_yy - self.fit)
 
 
+NUMBERS = (float, int, np.floating, np.integer)
+
+
 def check_reward(reward: object) -> float:
-    if isinstance(reward, bool) or not isinstance(reward, int | float | np.floating | np.integer):
+    if isinstance(reward, bool) or not isinstance(reward, NUMBERS):
         raise BadInput("reward", "must be a number")
     try:
         value = float(reward)
@@ -228,25 +228,33 @@ def _add_to_factor(factor, z):  # type: ignore[no-untyped-def]
 def score_rows(z, theta, factor, mean, width):  # type: ignore[no-untyped-def]
     """mean = ẑᵀθ̂ and width = ‖L⁻¹ẑ‖ = ‖ẑ‖_{V⁻¹} for every row of z (A, n).
 
-    All arms are solved side by side, so that the inner loop runs over contiguous memory.
+    All arms are solved side by side, so that the inner loop runs over contiguous memory, and two
+    columns of L at a time, so that it runs half as often.
     """
     rows, n = z.shape
-    half = np.empty((n, rows))
-    square = np.zeros(rows)
+    padded = (rows + 7) // 8 * 8  # whole vectors; what is beyond `rows` is not looked at
+    half = np.zeros((n, padded))
+    square = np.zeros(padded)
     for a in range(rows):
         mean[a] = _dot(z[a], theta)
         for i in range(n):
             half[i, a] = z[a, i]
-    for j in range(n):
-        pivot = half[j]
-        scale = 1.0 / factor[j, j]
-        for a in range(rows):
-            pivot[a] *= scale
-            square[a] += pivot[a] * pivot[a]
-        for i in range(j + 1, n):
-            step = factor[j, i]
-            target = half[i]
-            for a in range(rows):
-                target[a] -= step * pivot[a]
+    for j in range(0, n - 1, 2):
+        first, second = half[j], half[j + 1]
+        scale, step, scale_next = 1.0 / factor[j, j], factor[j, j + 1], 1.0 / factor[j + 1, j + 1]
+        for a in range(padded):
+            one = first[a] * scale
+            two = (second[a] - step * one) * scale_next
+            first[a] = one
+            second[a] = two
+            square[a] += one * one + two * two
+        for i in range(j + 2, n):
+            target, by_first, by_second = half[i], factor[j, i], factor[j + 1, i]
+            for a in range(padded):
+                target[a] -= by_first * first[a] + by_second * second[a]
+    if n % 2:
+        last, scale = half[n - 1], 1.0 / factor[n - 1, n - 1]
+        for a in range(padded):
+            square[a] += (last[a] * scale) ** 2
     for a in range(rows):
         width[a] = np.sqrt(square[a])

@@ -16,7 +16,7 @@ RCOND = 1e-12
 
 
 def completed(nu, sigma, x, m):
-    """x̄(ν, Σ, x) of Theorem noisyGerased, with the Moore-Penrose inverse of the notation section."""
+    """x̄(ν, Σ, x) of Theorem noisyGerased, with the Moore-Penrose inverse of the notation."""
     seen = [j for j in range(len(x)) if m[j]]
     missing = [j for j in range(len(x)) if not m[j]]
     out = np.array(x, dtype=float)
@@ -77,7 +77,7 @@ class Naive:
         return self.horizon if self.horizon else 2 ** math.ceil(math.log2(self.t + 1))
 
     def choose(self, x, m, uniform_choice):
-        """x (K, d) with 0 in the holes, m (K, d). `uniform_choice(K)` draws where the paper does."""
+        """x (K, d) with 0 in the holes, m (K, d). `uniform_choice(K)` draws as the paper does."""
         self.t += 1
         k = len(x)
         for a in range(k):

@@ -462,8 +462,8 @@ def test_thompson_probabilities_of_all_arms_sum_to_1():
     learner, _ = settled_thompson()
     z = np.c_[np.ones(4), ARMS]
     for t in range(50, 60):
-        scoring = Scoring([Round(t, 4, 64)], [0, 4], z, np.ones(4), None, 1.0, learner.model)
-        best = int((z @ learner.model.theta + learner.policy.bonus(scoring)).argmax())
+        scoring = Scoring([Round(t, 4, 64)], [0, 4], z, None, 1.0, learner.model)
+        best = int((z @ learner.model.theta + learner.policy.bonus(scoring, np.ones(4))).argmax())
         shares = [learner.policy.propensity(scoring, [best], [a])[0] for a in range(4)]
         assert sum(shares) == pytest.approx(1.0)
         assert shares[best] > 0.0
@@ -475,7 +475,7 @@ def test_thompson_draws_are_independent_from_round_to_round():
     draws = np.array(
         [
             learner.policy.bonus(
-                Scoring([Round(t, 12, 64)], [0, 12], z, np.ones(12), None, 1.0, learner.model)
+                Scoring([Round(t, 12, 64)], [0, 12], z, None, 1.0, learner.model), np.ones(12)
             )
             for t in range(1, 3_001)
         ]
@@ -504,8 +504,8 @@ def test_thompson_draws_have_the_covariance_of_the_posterior():
     z = np.eye(3)
     draws = []
     for t in range(1, 6_001):
-        scoring = Scoring([Round(t, 3, 64)], [0, 3], z, np.ones(3), None, 1.0, model)
-        draws.append(learner.policy.bonus(scoring))
+        scoring = Scoring([Round(t, 3, 64)], [0, 3], z, None, 1.0, model)
+        draws.append(learner.policy.bonus(scoring, np.ones(3)))
     noise = (1 + model.residual_square()) / (1 + model.count)
     expected = presets.THOMPSON_WIDTH**2 * noise * np.linalg.inv(model.gram())
     deviation = np.sqrt(np.diagonal(expected))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..config import LearnerConfig, PolicyName
-from .base import Optimistic, Policy, Scoring
+from .base import Policy, Scoring
 from .clbbf import Clbbf
 from .e_clbbf import EClbbf
 from .oful import Oful
@@ -12,7 +12,7 @@ from .thompson import Thompson
 
 __all__ = ["Policy", "Scoring", "make_policy"]
 
-POLICIES: dict[PolicyName, type[Optimistic]] = {
+POLICIES: dict[PolicyName, type[Policy]] = {
     "clbbf": Clbbf,
     "e-clbbf": EClbbf,
     "oful": Oful,

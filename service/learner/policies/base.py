@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Protocol
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,6 @@ class Scoring:
     rounds: list[Round]  # R of them
     starts: list[int]  # R + 1
     z: Floats  # (A, n)  ẑ
-    width: Floats  # (A,)  ‖ẑ‖_{V⁻¹}
     active: Mask | None  # (A,)  arms that may be chosen; None: all
     p_hat: float
     model: Regression
@@ -37,53 +36,37 @@ class Scoring:
         return np.flatnonzero(self.active[arms])
 
 
-class Policy(Protocol):
-    """How arms are looked at, how they are weighed, what is remembered."""
+class Policy:
+    """How arms are looked at, how they are weighed, what is remembered.
 
-    completes: ClassVar[bool]  # holes are filled by completion; else with 0
-    refreshes: ClassVar[bool]  # past choices are kept, and completed anew now and then
-    config: LearnerConfig
+    The arm with the largest mean + bonus is chosen. As it stands here a policy is optimistic,
+    bonus = β‖ẑ‖_{V⁻¹}, and those that are differ in β.
+    """
 
-    def explores(self, this: Round) -> bool:
-        """Whether this round is uniform over the arms, whatever the model says."""
-        ...
-
-    def learns(self, this: Round) -> bool:
-        """Whether the reward of this round goes into the model."""
-        ...
-
-    def bonus(self, scoring: Scoring) -> Floats:
-        """What is added to every arm's mean, (A,); the largest sum is chosen."""
-        ...
-
-    def propensity(self, scoring: Scoring, best: list[int], chosen: list[int]) -> list[float]:
-        """With which probability `best`, as far as it is random, comes out as `chosen`."""
-        ...
-
-
-class Optimistic:
-    """Shared by the policies that choose argmax ẑᵀθ̂ + β‖ẑ‖_{V⁻¹}: they differ in β."""
-
-    completes: ClassVar[bool] = True
-    refreshes: ClassVar[bool] = False
+    completes: ClassVar[bool] = True  # holes are filled by completion; else with 0
+    refreshes: ClassVar[bool] = False  # past choices are kept, and completed anew now and then
+    deterministic: ClassVar[bool] = True  # but for rounds that explore
 
     def __init__(self, config: LearnerConfig) -> None:
         self.config = config
 
     def explores(self, this: Round) -> bool:
+        """Whether this round is uniform over the arms, whatever the model says."""
         return this.number == 1
 
     def learns(self, this: Round) -> bool:
+        """Whether the reward of this round goes into the model."""
         return True
 
     def beta(self, this: Round, model: Regression, p_hat: float) -> float:
-        raise NotImplementedError
+        """β; 0 where the bonus is of another kind."""
+        return 0.0
 
-    def bonus(self, scoring: Scoring) -> Floats:
+    def bonus(self, scoring: Scoring, width: Floats) -> Floats:
+        """What is added to every arm's mean, (A,), given ‖ẑ‖_{V⁻¹}, (A,)."""
         betas = [self.beta(this, scoring.model, scoring.p_hat) for this in scoring.rounds]
-        if len(betas) == 1:
-            return betas[0] * scoring.width
-        return np.repeat(betas, np.diff(scoring.starts)) * scoring.width
+        return np.repeat(betas, np.diff(scoring.starts)) * width
 
     def propensity(self, scoring: Scoring, best: list[int], chosen: list[int]) -> list[float]:
+        """With which probability `best`, as far as it is random, comes out as `chosen`."""
         return [float(a == b) for a, b in zip(best, chosen, strict=True)]

@@ -7,10 +7,10 @@ import math
 from .. import presets
 from ..presets import Round
 from ..regression import Regression
-from .base import Optimistic
+from .base import Policy
 
 
-class EClbbf(Optimistic):
+class EClbbf(Policy):
     def exploration_rounds(self, this: Round) -> int:
         """τ′ = ⌈d ln²T / (K α⁴)⌉"""
         d, alpha = self.config.dimension, self.config.alpha

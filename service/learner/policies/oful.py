@@ -7,10 +7,10 @@ from typing import ClassVar
 from .. import presets
 from ..presets import Round
 from ..regression import Regression
-from .base import Optimistic
+from .base import Policy
 
 
-class Oful(Optimistic):
+class Oful(Policy):
     completes: ClassVar[bool] = False
 
     def beta(self, this: Round, model: Regression, p_hat: float) -> float:

@@ -5,15 +5,11 @@ from __future__ import annotations
 from typing import ClassVar
 
 from ..presets import Round
-from ..regression import Regression
-from .base import Optimistic
+from .base import Policy
 
 
-class Random(Optimistic):
+class Random(Policy):
     completes: ClassVar[bool] = False
 
     def explores(self, this: Round) -> bool:
         return True
-
-    def beta(self, this: Round, model: Regression, p_hat: float) -> float:
-        return 0.0
