@@ -112,9 +112,11 @@ def _feature_names(given: object) -> tuple[str, ...] | None:
 
 
 def _number(value: object, name: str) -> float:
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    if not is_number or not abs(value) <= MAX_MAGNITUDE:
-        raise BadRequest(name, f"must be a number, at most {MAX_MAGNITUDE:g} in size")
+    problem = f"must be a number, at most {MAX_MAGNITUDE:g} in size"
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise BadRequest(name, problem)
+    if not abs(value) <= MAX_MAGNITUDE:  # true for NaN
+        raise BadRequest(name, problem)
     return float(value)
 
 
