@@ -59,15 +59,16 @@ class History:
         return Rows(self._z[kept], self._observed[kept], self._y[kept])
 
     def append(self, rows: Rows) -> None:
-        self._reserve(len(rows))
-        added = slice(self._end, self._end + len(rows))
-        self._z[added] = rows.z
-        self._observed[added] = rows.observed
-        self._y[added] = rows.y
-        self._end = added.stop
-        excess = len(self) - self.limit
-        if excess > 0:
-            self._freeze(excess)
+        end = self._end + len(rows.y)
+        if end > len(self._y):
+            self._reserve(len(rows))
+            end = self._end + len(rows)
+        self._z[self._end : end] = rows.z
+        self._observed[self._end : end] = rows.observed
+        self._y[self._end : end] = rows.y
+        self._end = end
+        if end - self._first > self.limit:
+            self._freeze(end - self._first - self.limit)
 
     def _freeze(self, count: int) -> None:
         old = slice(self._first, self._first + count)
@@ -75,8 +76,6 @@ class History:
         self._first += count
 
     def _reserve(self, extra: int) -> None:
-        if self._end + extra <= len(self._y):
-            return
         kept = self.rows()
         room = max(64, 2 * (len(kept) + extra))  # at least as much free as kept: O(1) per row
         self._z = _moved(kept.z, room)

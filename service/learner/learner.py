@@ -171,7 +171,6 @@ class Learner:
         estimate = self.estimate if policy.completes else None
         p_hat = 1.0 if estimate is None else estimate.p_hat
         z = arms.z if estimate is None else arms.z.copy()
-        scoring = Scoring(rounds, arms.starts, z, active, p_hat, model)
         if policy.deterministic and len(model.b) <= SMALL:
             betas = [policy.beta(this, model, p_hat) for this in rounds]
             mean, bonus, best, completed = choose_optimistic(
@@ -182,13 +181,14 @@ class Learner:
             if estimate is not None:
                 self.completed_entries += complete(z, arms.observed, estimate)
             mean, width = model.score(z)
-            bonus = policy.bonus(scoring, width)
+            bonus = policy.bonus(Scoring(rounds, arms.starts, z, active, p_hat, model), width)
             score = mean + bonus
             if active is not None:
                 score[~active] = -np.inf
             # argmax takes the first of equals: ties go to the lowest index
             best = [int(score[start:stop].argmax()) for start, stop in pairwise(arms.starts)]
         if self._randomised or any(map(policy.explores, rounds)):
+            scoring = Scoring(rounds, arms.starts, z, active, p_hat, model)
             index, probability = self._explored(scoring, best)
         else:
             index, probability = best, [1.0] * len(best)
