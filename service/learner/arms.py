@@ -98,6 +98,8 @@ def _mask(mask: ArrayLike, shape: tuple[int, ...]) -> Floats:
 
 def _numbers(values: ArrayLike, name: str, problem: str) -> Floats:
     """As doubles; None becomes NaN. NumPy would also read text and dates as numbers: refused."""
+    if type(values) is np.ndarray and values.dtype == np.float64 and values.flags.c_contiguous:
+        return values
     try:
         array = np.asarray(values)
         kinds = set(map(type, array.ravel().tolist())) if array.dtype == object else ()

@@ -54,12 +54,10 @@ class Moments:
 
     def add(self, arms: Arms) -> None:
         """This round's arms, or a whole batch of rounds of different K."""
-        if arms.observed.shape[1] != self.dimension:
-            raise BadInput(
-                "features",
-                f"must have {self.dimension} per arm; there are {arms.observed.shape[1]}",
-            )
-        if self.dimension <= SMALL:
+        d = len(self.xi)
+        if arms.observed.shape[1] != d:
+            raise BadInput("features", f"must have {d} per arm; there are {arms.observed.shape[1]}")
+        if d <= SMALL:
             _add_small(arms.z, arms.observed, self.xi, self.z, self.p)
         else:
             sums = arms.z.T @ arms.z  # [1; x][1; x]ᵀ summed: N, ξ and Z at once
@@ -67,7 +65,7 @@ class Moments:
             self.z += sums[1:, 1:]
             _count_pairs(arms.observed, self.p)
         self.arms += len(arms.z)
-        self.rounds += arms.requests
+        self.rounds += len(arms.starts) - 1
 
     def merge(self, other: Moments) -> None:
         self._check(other)

@@ -53,12 +53,17 @@ class Regression:
         """
         if len(z) >= max(16, len(self.b) // 4):  # a new factor costs less than so many updates
             accumulate(z, y, self.s, self.b)
-            self._count(y)
+            for reward in y.tolist():
+                self.sum_y += reward
+                self.sum_yy += reward * reward
+            self.count += len(y)
             self.factorise()
             return
-        fell, self.fit = fold_rows(z, y, self.s, self.b, self.factor, self.theta, self.ridge)
+        fell, self.fit, self.sum_y, self.sum_yy = fold_rows(
+            z, y, self.s, self.b, self.factor, self.theta, self.ridge, self.sum_y, self.sum_yy
+        )
         self.trace_inverse -= fell
-        self._count(y)
+        self.count += len(y)
         self.since_check += len(z)
         if self.since_check >= DRIFT_CHECK_EVERY:
             self.since_check = 0
@@ -69,12 +74,6 @@ class Regression:
         """The same rewards on features completed anew."""
         self.s, self.b = s, b
         self.factorise()
-
-    def _count(self, y: Floats) -> None:
-        for reward in y.tolist():
-            self.count += 1
-            self.sum_y += reward
-            self.sum_yy += reward * reward
 
     def set_ridge(self, ridge: float) -> None:
         if ridge != self.ridge:
@@ -182,14 +181,19 @@ def _solve_factor(factor, z, half, full):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True, nogil=True)
-def fold_rows(z, y, s, b, factor, theta, ridge):  # type: ignore[no-untyped-def]
-    """Rewards into S, b, L and θ̂, O(n²) each; how much tr V⁻¹ fell, and θ̂ᵀb + λ‖θ̂‖²."""
+def fold_rows(z, y, s, b, factor, theta, ridge, sum_y, sum_yy):  # type: ignore[no-untyped-def]
+    """Rewards into S, b, L and θ̂, O(n²) each.
+
+    Returns how much tr V⁻¹ fell, θ̂ᵀb + λ‖θ̂‖², Σy and Σy².
+    """
     n = z.shape[1]
     half = np.empty(n)
     gain = np.empty(n)  # V⁻¹ ẑ
     fell = 0.0
     for row in range(z.shape[0]):
         _add_outer(z[row], y[row], s, b)
+        sum_y += y[row]
+        sum_yy += y[row] * y[row]
         square = _solve_factor(factor, z[row], half, gain)
         error = y[row] - _dot(z[row], theta)
         for i in range(n):
@@ -197,7 +201,7 @@ def fold_rows(z, y, s, b, factor, theta, ridge):  # type: ignore[no-untyped-def]
         fell += _dot(gain, gain) / (1.0 + square)
         half[:] = z[row]
         _add_to_factor(factor, half)
-    return fell, _dot(theta, b) + ridge * _dot(theta, theta)
+    return fell, _dot(theta, b) + ridge * _dot(theta, theta), sum_y, sum_yy
 
 
 @numba.njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
