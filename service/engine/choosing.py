@@ -57,9 +57,13 @@ class Choosing:
     async def _mark(self) -> None:
         replica = self.engine.replica
         power, mark = replica.new_mark()
-        await self.engine.store.mark(replica.position, power, mark)
+        appended, entries = await self.engine.store.mark(
+            replica.position, replica.last_id, power, mark
+        )
         replica.marked = max(replica.marked, power)
-        await self.engine.committing.follow()
+        await replica.fold(entries)
+        if replica.position < appended:
+            await self.engine.committing.follow()
 
     def _records(self, selects: list[Selection], choices: Choices, generation: int) -> list[Chosen]:
         degraded = self.engine.degraded

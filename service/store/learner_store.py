@@ -164,10 +164,15 @@ class LearnerStore:
             [_entry(entry) for entry in log],
         )
 
-    async def mark(self, position: int, power: int, mark: bytes) -> None:
-        """A refresh mark, unless one for this power is in the log already."""
+    async def mark(
+        self, position: int, last_id: bytes, power: int, mark: bytes
+    ) -> tuple[int, list[LogEntry]]:
+        """A refresh mark, unless one for this power is in the log; entries there are, and new."""
         keys = [self.keys.meta, self.keys.rewards]
-        self._check(await self._call("mark", keys, self.born, position, power, mark))
+        args = (self.born, position, power, mark, last_id, LOG_BATCH)
+        reply = await self._call("mark", keys, *args)
+        self._check(reply[0])
+        return reply[1], [_entry(entry) for entry in reply[2]]
 
     async def snapshot(self, new: Snapshot) -> bool:
         """Keep a model snapshot if it is newer, and cut the log before it."""
