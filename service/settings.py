@@ -34,7 +34,9 @@ class Settings:
         metadata=about("worker processes; one per core is a good start", least=1, most=1_024),
     )
     redis_url: str = field(
-        default="", metadata=about("Redis or Valkey to use; empty: an embedded Valkey is started")
+        default="",
+        repr=False,
+        metadata=about("Redis or Valkey to use; empty: an embedded Valkey is started"),
     )
     data_dir: str = field(
         default="",
@@ -45,6 +47,7 @@ class Settings:
     )
     api_keys: tuple[str, ...] = field(
         default=(),
+        repr=False,
         metadata=about(
             "keys that callers must show, comma-separated; empty: no key is asked for", flag=False
         ),

@@ -80,7 +80,9 @@ class Reader:
         self._selects = msgspec.json.Decoder(SelectsBody)
         self._rewards = msgspec.json.Decoder(RewardsBody)
 
-    def select(self, text: bytes | msgspec.Raw) -> SelectRequest:
+    def select(self, text: bytes | msgspec.Raw, query: bytes = b"") -> SelectRequest:
+        if query:
+            _refuse_in_query(query)
         body = _decoded(self._select, text)
         count = len(body.arms)
         self._check_count(count)
@@ -179,7 +181,7 @@ def _decoded(decoder: msgspec.json.Decoder[_T], text: bytes | msgspec.Raw) -> _T
     try:
         return decoder.decode(text)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise bad_json(error) from None
+        raise bad_json(error, bytes(text)) from None
 
 
 def _checked(values: Floats) -> Arms:
@@ -212,6 +214,12 @@ def _query(query: bytes) -> dict[str, str]:
         return dict(parse_qsl(query.decode("ascii"), keep_blank_values=True, errors="strict"))
     except UnicodeDecodeError:
         raise BadRequest("query", "is not valid UTF-8") from None
+
+
+def _refuse_in_query(query: bytes) -> None:
+    for name in ("learner", "event_id"):
+        if name in _query(query):
+            raise BadRequest(name, "belongs into the body; only a compact one has it in the query")
 
 
 def _checked_id(value: str | None, name: str) -> str | None:

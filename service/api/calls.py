@@ -8,7 +8,7 @@ from msgspec import UNSET, UnsetType
 from service.engine.configuration import Configuration
 from service.engine.engine import Engine, Selected
 from service.engine.registry import Engines, check_name
-from service.errors import BadRequest, LacunaError, UnknownLearner
+from service.errors import BadRequest, UnknownLearner
 from service.learner import Arms, BadInput, Choices, Learner, LearnerConfig
 from service.learner.regression import check_reward
 
@@ -59,7 +59,7 @@ class Calls:
             return await self._dry_run(request)
 
         async def work(engine: Engine) -> SelectAnswer:
-            arms = self._arms(request, engine.replica.configuration)
+            arms = await self._arms(request, engine)
             selected = await engine.select(arms, request.arm_ids, request.event_id)
             told = selected.answer
             self.metrics.selected(request.learner, told.degraded)
@@ -95,7 +95,7 @@ class Calls:
 
     async def _dry_run(self, request: SelectRequest) -> SelectAnswer:
         async def work(engine: Engine) -> SelectAnswer:
-            arms = self._arms(request, engine.replica.configuration)
+            arms = await self._arms(request, engine)
             return _previewed(request, engine.preview(arms), engine.degraded)
 
         try:
@@ -108,8 +108,18 @@ class Calls:
         learner = Learner(LearnerConfig(dimension=request.arms.observed.shape[1]))
         return _previewed(request, learner.preview(request.arms), degraded=False)
 
-    def _arms(self, request: SelectRequest, configuration: Configuration) -> Arms:
+    async def _arms(self, request: SelectRequest, engine: Engine) -> Arms:
         """The arms, known to fit this learner."""
+        configuration = engine.replica.configuration
+        try:
+            return self._fitting(request, configuration)
+        except BadRequest:
+            # Another worker may have reconfigured it: an outdated engine refuses here.
+            await engine.run(engine.committing.follow)
+            await engine.run(_nothing)
+            raise
+
+    def _fitting(self, request: SelectRequest, configuration: Configuration) -> Arms:
         arms = request.arms
         if arms is None:
             assert request.named is not None
@@ -122,8 +132,8 @@ class Calls:
         return arms
 
 
-def error_answer(error: LacunaError) -> ErrorAnswer:
-    return ErrorAnswer(problems.of_error(error))
+async def _nothing() -> None:
+    pass
 
 
 def _previewed(request: SelectRequest, choices: Choices, degraded: bool) -> SelectAnswer:

@@ -30,6 +30,7 @@ log = logging.getLogger("lacuna.api")
 JSON_HEADER = (b"content-type", b"application/json")
 PROBLEM_HEADER = (b"content-type", problems.MEDIA_TYPE.encode())
 CLOSE_HEADER = (b"connection", b"close")
+DISCARDED_BYTES = 64 << 20
 SANE_ID = re.compile(rb"[A-Za-z0-9._:/+=-]{1,128}")
 JSON_TYPE = re.compile(rb"\s*application/(json|[\w.-]+\+json)\s*(;.*)?", re.IGNORECASE)
 
@@ -44,18 +45,14 @@ class Request:
     """One request of the hot path."""
 
     __slots__ = (
-        "authorization",
-        "body",
-        "content_length",
-        "content_type",
-        "id",
-        "query",
-        "x_api_key",
+        *("authorization", "body", "content_length", "content_type"),
+        *("expects", "id", "query", "x_api_key"),
     )
 
     def __init__(self, scope: Scope) -> None:
         self.content_type = self.authorization = self.x_api_key = b""
         self.content_length = -1
+        self.expects = False  # the caller waits for leave to send its body
         self.id = b""
         self.body = b""
         self.query: bytes = scope["query_string"]
@@ -70,6 +67,8 @@ class Request:
                 self.x_api_key = value
             elif name == b"x-request-id":
                 self.id = value
+            elif name == b"expect":
+                self.expects = True
 
     def require_json(self) -> None:
         given = self.content_type
@@ -143,7 +142,7 @@ class Front:
                 status, extra = 405, [(b"allow", b"POST")]
                 body = problems.of_status(405, "only POST is allowed here").encoded()
             else:
-                request.body = await read_body(receive, request.content_length, self.max_body_bytes)
+                request.body = await read_body(receive, request, self.max_body_bytes)
                 body = await handler(request)
         except LacunaError as error:
             status, body, extra = error.status, *_problem(error)
@@ -177,7 +176,7 @@ class Front:
                     limit = self.max_import_bytes
                 else:
                     request.require_json()
-            body = await read_body(receive, request.content_length, limit)
+            body = await read_body(receive, request, limit)
             await self.app(scope, _replay(body, receive), send_on)
         except Gone:
             raise
@@ -201,36 +200,39 @@ class Front:
             (b"x-request-id", request.id),
             *extra,
         ]
-        if self.draining or status == 413:  # the rest of too large a body is not read
+        if self.draining or status == 413:  # there may be more of it
             headers.append(CLOSE_HEADER)
         await send({"type": "http.response.start", "status": status, "headers": headers})
         await send({"type": "http.response.body", "body": body})
 
 
-async def read_body(receive: Receive, content_length: int, limit: int) -> bytes:
-    if content_length > limit:
-        raise TooLarge("body", f"must be at most {limit:,} bytes, not {content_length:,}")
+async def read_body(receive: Receive, request: Request, limit: int) -> bytes:
+    if request.expects and request.content_length > limit:
+        raise too_large(limit)
     message = await receive()
     if message["type"] == "http.disconnect":
         raise Gone
     body: bytes = message.get("body", b"")
-    if not message.get("more_body", False):
-        if len(body) > limit:
-            raise TooLarge("body", f"must be at most {limit:,} bytes")
+    if not message.get("more_body", False) and len(body) <= limit:
         return body
     parts = [body]
     size = len(body)
-    while message.get("more_body", False):
-        if size > limit:
-            raise TooLarge("body", f"must be at most {limit:,} bytes")
+    # Most callers send all before they listen: what is too much is read too, up to a point.
+    while message.get("more_body", False) and size <= limit + DISCARDED_BYTES:
         message = await receive()
         if message["type"] == "http.disconnect":
             raise Gone
-        parts.append(message.get("body", b""))
-        size += len(parts[-1])
+        part = message.get("body", b"")
+        size += len(part)
+        if size <= limit:
+            parts.append(part)
     if size > limit:
-        raise TooLarge("body", f"must be at most {limit:,} bytes")
+        raise too_large(limit)
     return b"".join(parts)
+
+
+def too_large(limit: int) -> TooLarge:
+    return TooLarge("body", f"must be at most {limit:,} bytes")
 
 
 def _replay(body: bytes, receive: Receive) -> Receive:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -10,10 +11,12 @@ import msgspec
 
 from service.errors import LacunaError
 
+from . import problems
 from .bodies import COMPACT, Reader
-from .calls import Calls, ErrorAnswer, error_answer
+from .calls import Calls, ErrorAnswer
 from .front import Handler, Request
 
+log = logging.getLogger("lacuna.api")
 encode = msgspec.json.Encoder().encode
 
 
@@ -23,7 +26,7 @@ def handlers(calls: Calls, reader: Reader) -> dict[str, Handler]:
             asked = reader.compact(request.body, request.query)
         else:
             request.require_json()
-            asked = reader.select(request.body)
+            asked = reader.select(request.body, request.query)
         return encode(await calls.select(asked))
 
     async def reward(request: Request) -> bytes:
@@ -57,6 +60,9 @@ async def each(
         try:
             return await call(read(item))
         except LacunaError as error:
-            return error_answer(error)
+            return ErrorAnswer(problems.of_error(error))
+        except Exception:  # the others have been done, and must be told
+            log.exception("an item of a batch failed")
+            return ErrorAnswer(problems.of_status(500))
 
     return encode({"results": await asyncio.gather(*map(one, items))})

@@ -34,7 +34,7 @@ async def fresh(engines: Engines, name: str, view: Callable[[Engine], Awaitable[
 
     async def work(engine: Engine) -> _T:
         async with store_errors():
-            await engine.run(engine.follow)
+            await engine.run(engine.flush)
             # A second job is refused by an engine that has just learnt that it is outdated.
             return await engine.run(lambda: view(engine))
 

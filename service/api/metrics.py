@@ -22,7 +22,7 @@ from service import __version__
 from service.engine.edge import store_errors
 from service.engine.engine import Engine
 from service.engine.registry import Engines
-from service.engine.stats import BATCH_BUCKETS
+from service.engine.stats import BATCH_BUCKETS, Stats
 from service.errors import LacunaError
 
 from . import board
@@ -97,7 +97,7 @@ class Metrics:
         self._answered: dict[tuple[str, int], int] = {}
         self._counted: dict[tuple[str, str, str], int] = {}
         self._learners: set[str] = set()
-        self._seen: dict[Engine, list[float]] = {}  # what of its numbers is on the board already
+        self._seen: dict[str, tuple[Stats, list[float]]] = {}  # what is on the board already
         self._engines: Engines | None = None
         self._task: asyncio.Task[None] | None = None
 
@@ -144,37 +144,41 @@ class Metrics:
             self.sync()
 
     def sync(self) -> None:
-        """The engines' own numbers onto the board; those of engines that are gone for the last
-        time."""
+        """The engines' own numbers onto the board."""
         if self._engines is None:
             return
-        alive = set(self._engines.alive.values())
-        for engine in alive | self._seen.keys():
-            self._take(engine)
-            if engine not in alive and engine.gone:
-                del self._seen[engine]
+        for name, stats in self._engines.stats.items():
+            self._add(name, stats, self._engines.alive.get(name))
+        for name, engine in self._engines.alive.items():
+            self._show(name, engine)
 
-    def _take(self, engine: Engine) -> None:
-        stats, learner = engine.stats, (self._label(engine.store.name),)
-        away_s = 0.0 if engine.offline_since is None else time.monotonic() - engine.offline_since
+    def _add(self, name: str, stats: Stats, engine: Engine | None) -> None:
+        since = None if engine is None else engine.alone.since
+        away_s = 0.0 if since is None else time.monotonic() - since
         now = [float(getattr(stats, field)) for field in FROM_STATS.values()]
         now += [stats.degraded_s + away_s, *stats.batch_sizes, stats.batched_requests]
-        before = self._seen.get(engine) or [0.0] * len(now)
-        gained = [new - old for new, old in zip(now, before, strict=True)]
-        self._seen[engine] = now
-        for name, value in zip((*FROM_STATS, "degraded_seconds"), gained, strict=False):
+        known, before = self._seen.get(name, (stats, []))
+        if known is not stats or not before:  # a learner that was made anew begins at 0
+            before = [0.0] * len(now)
+        self._seen[name] = stats, now
+        gained = [max(0.0, new - old) for new, old in zip(now, before, strict=True)]
+        label = (self._label(name),)
+        for counter, value in zip((*FROM_STATS, "degraded_seconds"), gained, strict=False):
             if value > 0.0:
-                self._cells[self._board.at(name, learner)] += value
+                self._cells[self._board.at(counter, label)] += value
         sizes = gained[len(FROM_STATS) + 1 :]
-        begin = self._board.at("batch_size", learner, len(sizes))
+        begin = self._board.at("batch_size", label, len(sizes))
         for offset, value in enumerate(sizes):
             self._cells[begin + offset] += value
-        moments = engine.replica.learner.moments
-        seen = moments.arms * moments.dimension
-        self._gauge("staleness_seconds", learner, engine.staleness_s)
-        self._gauge("degraded", learner, float(engine.degraded))
-        self._gauge("model_version", learner, float(engine.replica.learner.model.count))
-        self._gauge("missing_rate", learner, 1.0 - moments.p.trace() / seen if seen else math.nan)
+
+    def _show(self, name: str, engine: Engine) -> None:
+        learner, label = engine.replica.learner, (self._label(name),)
+        seen = learner.moments.arms * learner.moments.dimension
+        rate = 1.0 - learner.moments.p.trace() / seen if seen else math.nan
+        self._gauge("staleness_seconds", label, engine.staleness_s)
+        self._gauge("degraded", label, float(engine.degraded))
+        self._gauge("model_version", label, float(learner.model.count))
+        self._gauge("missing_rate", label, rate)
 
     def _gauge(self, name: str, labels: Labels, value: float) -> None:
         self._cells[self._board.at(name, labels)] = value

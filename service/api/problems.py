@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from http import HTTPStatus
 from typing import Any
@@ -54,7 +55,12 @@ def headers_of(error: LacunaError) -> Headers:
 
 def bad_fields(errors: list[dict[str, Any]]) -> BadRequest:
     """What pydantic found, as one error of ours."""
-    found = [(_location(one["loc"]), one["msg"].removeprefix("Value error, ")) for one in errors]
+    found = [
+        ("body", "is not JSON: " + one["ctx"]["error"])
+        if one["type"] == "json_invalid"
+        else (_location(one["loc"]), one["msg"])
+        for one in errors
+    ]
     refused = BadRequest(*found[0])
     refused.errors = [{"loc": loc, "msg": msg} for loc, msg in found]
     return refused
@@ -67,21 +73,45 @@ def bad_arms(error: BadInput) -> BadRequest:
     return BadRequest(field, error.problem.removesuffix(", or NaN where missing"))
 
 
-def bad_json(error: Exception, within: str = "") -> BadRequest:
+def bad_json(error: Exception, body: bytes) -> BadRequest:
     """What a decoder refused: malformed text, or `Expected … - at `$.arms[0].id``."""
     if isinstance(error, RecursionError):
-        return BadRequest(within or "body", "is nested too deeply")
+        return BadRequest("body", "is nested too deeply")
     if isinstance(error, UnicodeDecodeError):
-        return BadRequest(within or "body", "is not valid UTF-8")
+        return BadRequest("body", "is not valid UTF-8")
     text, _, place = str(error).partition(" - at `")
     field = place.rstrip("`").removeprefix("$").removeprefix(".")
     if not isinstance(error, msgspec.ValidationError):
-        return BadRequest(within or "body", text)
+        if not_finite := _first_constant(body):
+            return BadRequest(not_finite, "must be a finite number, or null where missing")
+        return BadRequest("body", text[0].lower() + text[1:])
     if unknown := re.fullmatch(r"Object contains unknown field `(.*)`", text, re.DOTALL):
         text, field = "is not a field of this request", _joined(field, unknown[1])
     elif missing := re.fullmatch(r"Object missing required field `(.*)`", text):
         text, field = "is required", _joined(field, missing[1])
-    return BadRequest(_joined(within, field) or "body", text[0].lower() + text[1:])
+    return BadRequest(field or "body", text[0].lower() + text[1:])
+
+
+def _first_constant(body: bytes) -> str:
+    """Where the first NaN or Infinity is, in a body that would be JSON but for those."""
+    constant = object()
+    try:
+        found = json.loads(body, parse_constant=lambda _: constant)
+    except (ValueError, RecursionError):
+        return ""
+    waiting = [("", found)]
+    while waiting:
+        place, value = waiting.pop()
+        if value is constant:
+            return place or "body"
+        if isinstance(value, dict):
+            inner = [(_joined(place, key), one) for key, one in value.items()]
+        elif isinstance(value, list):
+            inner = [(f"{place}[{index}]", one) for index, one in enumerate(value)]
+        else:
+            continue
+        waiting.extend(reversed(inner))
+    return ""
 
 
 def _joined(outer: str, inner: str) -> str:

@@ -6,12 +6,13 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
+from service.learner import MAX_MAGNITUDE
 from service.learner.config import MAX_DIMENSION, Missingness, PolicyName, Preset
 
 NAME_PATTERN = "^[a-z0-9][a-z0-9_-]{0,62}$"
 LIMIT = 1e100
 
-Number = Annotated[float, Field(ge=-LIMIT, le=LIMIT)]
+Number = Annotated[float, Field(ge=-MAX_MAGNITUDE, le=MAX_MAGNITUDE)]
 Id = Annotated[str, Field(min_length=1, max_length=128)]
 LearnerName = Annotated[str, Field(pattern=NAME_PATTERN)]
 

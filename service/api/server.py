@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import os
 import socket
 from time import monotonic
@@ -17,6 +18,7 @@ import uvicorn
 from service.settings import Settings
 
 from .front import Front
+from .protocol import Protocol
 
 READY = b"ready\n"
 
@@ -27,7 +29,7 @@ class Server(uvicorn.Server):
             uvicorn.Config(
                 front,
                 loop="uvloop",
-                http="httptools",
+                http=Protocol,
                 ws="none",
                 lifespan="on",
                 interface="asgi3",
@@ -45,6 +47,9 @@ class Server(uvicorn.Server):
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
+        # What is here now stays: the collector need not look at it again and again.
+        gc.collect()
+        gc.freeze()
         if self._leash_fd is not None and self.started:
             os.write(self._leash_fd, READY)
             # The other end closes when whoever started us is gone.
