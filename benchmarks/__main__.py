@@ -16,6 +16,7 @@ from pathlib import Path
 BENCHMARKS = {
     "learner": "speed of the learner in process, against Vowpal Wabbit",
     "regret": "regret in the synthetic environments, against its bars",
+    "service": "speed of the service, against bare applications",
 }
 RESULTS = Path(__file__).parent / "results"
 ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}

@@ -1,0 +1,116 @@
+"""The highest rates, closed loop: ours against the yardsticks, in turns."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import httpx
+import msgspec
+import numpy as np
+
+from clients.loadtest.bodies import Shape, json_tails
+
+from .service_wrk import Wrk
+from .timing import Ratio, ratio
+
+BATCH = 500
+TIMEOUT_S = 120.0
+
+# (a) is the FastAPI endpoint, (b) the raw ASGI application.
+SIDES = ("select json", "select compact", "reward", "(a) select", "(a) reward", "(b) select")
+
+
+@dataclass(slots=True)
+class Rates:
+    """Answers per second in every round, by side."""
+
+    found: dict[str, list[float]] = field(default_factory=dict)
+
+    def median(self, side: str) -> float:
+        return float(np.median(self.found[side]))
+
+    def over(self, side: str, yardstick: str) -> Ratio:
+        return ratio(self.found[side], self.found[yardstick])
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def measure_rates(
+    wrk: Wrk,
+    urls: dict[str, str],
+    *,
+    shape: Shape,
+    rounds: int,
+    duration_s: int,
+    tick: Callable[[], None],
+) -> Rates:
+    """`urls` of lacuna, fastapi and asgi."""
+    learner = f"bench-{uuid.uuid4().hex[:8]}"
+    warm(urls["lacuna"], learner, shape)
+    rates = Rates({side: [] for side in SIDES})
+    fastest_reward = 0.0
+    for number in range(
+        rounds + 1
+    ):  # the first is to warm up, and to learn how many events it takes
+        order: Sequence[str] = SIDES if number % 2 == 0 else SIDES[::-1]
+        for side in order:
+            prefix = f"{uuid.uuid4().hex[:12]}-"
+            kind = "reward" if "reward" in side else "compact" if "compact" in side else "json"
+            where = {"(a)": "fastapi", "(b)": "asgi"}.get(side[:3], "lacuna")
+            limit = 0
+            seconds = duration_s if number else 1
+            if kind == "reward":
+                limit = 10**9
+                if where == "lacuna":
+                    limit = int(1.6 * seconds * (fastest_reward or 12_000.0))
+                    prepare(urls["lacuna"], learner, prefix, limit, shape.dimension)
+            found = wrk.run(urls[where], kind, learner, prefix, seconds, limit=limit)
+            if side == "reward":
+                fastest_reward = max(fastest_reward, found.rate)
+            if number:
+                rates.found[side].append(found.rate)
+            tick()
+    return rates
+
+
+def warm(url: str, learner: str, shape: Shape, rewards: int = 2_000) -> None:
+    """Some history, so that what is measured is a learner at work."""
+    prefix = f"{uuid.uuid4().hex[:12]}-"
+    prepare(url, learner, prefix, rewards, shape.dimension, arms=shape.arms)
+    reward_all(url, learner, prefix, rewards)
+
+
+def prepare(
+    url: str, learner: str, prefix: str, count: int, dimension: int, *, arms: int = 2
+) -> None:
+    """Selects with the event ids `prefix`1 to `prefix`count, so that each may be rewarded once."""
+    shape = Shape(arms=arms, dimension=dimension)
+    tails = json_tails(shape, 64, seed=2)
+    start = f'{{"learner":"{learner}","event_id":"{prefix}'.encode()
+    with httpx.Client(base_url=url, timeout=TIMEOUT_S) as http:
+        for first in range(1, count + 1, BATCH):
+            numbers = range(first, min(first + BATCH, count + 1))
+            items = [b'%s%d"%s' % (start, n, tails[n % len(tails)]) for n in numbers]
+            _all_good(http, "/select/batch", b'{"requests":[%s]}' % b",".join(items))
+
+
+def reward_all(url: str, learner: str, prefix: str, count: int) -> None:
+    with httpx.Client(base_url=url, timeout=TIMEOUT_S) as http:
+        for first in range(1, count + 1, BATCH):
+            rewards = [
+                {"learner": learner, "event_id": f"{prefix}{n}", "reward": float(n % 10 == 0)}
+                for n in range(first, min(first + BATCH, count + 1))
+            ]
+            _all_good(http, "/reward/batch", msgspec.json.encode({"rewards": rewards}))
+
+
+def _all_good(http: httpx.Client, path: str, body: bytes) -> None:
+    answer = http.post(path, content=body, headers={"content-type": "application/json"})
+    answer.raise_for_status()
+    failed = [one for one in answer.json()["results"] if "error" in one]
+    if failed:
+        raise RuntimeError(f"{path}: {failed[0]}")

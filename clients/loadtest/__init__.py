@@ -1,0 +1,1 @@
+"""Load on a running service, and proof that nothing was lost: `lacuna loadtest`."""
