@@ -21,10 +21,12 @@ class Committing:
         self.estimate_to_store = b""
         self.due_in_ms: int | None = None  # as the store last said
         self._moments_at = 0.0  # when our moments may be written again
+        self._unfolded: Committed | None = None  # of the last batch
+        self._refused = False  # its moments, for a repetition among its selects or a lost field
 
     async def batch(
         self, chosen: list[Chosen], claims: list[Claim]
-    ) -> tuple[Committed, list[Selected]]:
+    ) -> list[Selected]:
         """One round trip for all of it; claims are answered here, the selects' answers returned."""
         commit = self.new(with_moments=bool(chosen) and self.moments_due())
         commit.decisions = [(one.selection.event, one.record) for one in chosen]
@@ -33,13 +35,17 @@ class Committing:
         told = [self._settle(one, found) for one, found in zip(chosen, done.decisions, strict=True)]
         for claim, (status, stands) in zip(claims, done.rewards, strict=True):
             self._answer_claim(claim, status, stands)
-        return done, told
+        self._unfolded = done
+        self._refused = bool(commit.moments) and not done.moments_written
+        return told
 
-    async def afterwards(self, done: Committed) -> None:
+    async def afterwards(self) -> None:
         """What nobody waits for."""
-        await self.fold(done)
-        if not done.moments_written and self.moments_due():
-            await self.write_moments()  # without what was repeated, or in a new field
+        done, self._unfolded = self._unfolded, None
+        if done is not None:
+            await self.fold(done)
+            if self._refused:
+                await self.write_moments()  # without what was repeated, or in a new field
 
     def new(self, *, with_moments: bool = False) -> Commit:
         replica, configuration = self.engine.replica, self.engine.replica.configuration

@@ -220,12 +220,11 @@ class Engine:
         self.stats.count_batch(len(selects) + len(claims))
         firsts, repeats = self._first_of_each(selects)
         chosen = await self.choosing.choose(firsts) if firsts else []
-        done = None
         if self.degraded:
             told = self.alone.answer(chosen, claims)
         else:
             try:
-                done, told = await self.committing.batch(chosen, claims)
+                told = await self.committing.batch(chosen, claims)
             except AWAY as error:
                 self.alone.went_away(error)
                 told = self.alone.answer(chosen, claims)
@@ -233,8 +232,7 @@ class Engine:
             resolve(select.done, answer)
         self._answer_repeats(repeats, told)
         self.alone.remember(told)
-        if done is not None:
-            await self.guard(self.committing.afterwards(done))
+        await self.guard(self.committing.afterwards())
 
     async def guard(self, work: Awaitable[None]) -> None:
         """What is not a request's own must not fail it: a store that is away makes us degraded."""

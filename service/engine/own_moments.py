@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import secrets
 
-from service.learner import Arms, BadInput, Moments, dump_moments
+from service.learner import BadInput, Moments, dump_moments
 from service.store.learner_store import sha1
 
 
@@ -18,7 +18,7 @@ class OwnMoments:
     def __init__(self, dimension: int) -> None:
         self.worker = secrets.token_hex(8)
         self.has_field = False
-        self.generation = 0  # grows with every new write
+        self.generation = 0  # that new arms will be written with; grows with every new write
         self.acked = Moments.zero(dimension)  # in our field
         self.unacked = Moments.zero(dimension)  # since the last write
         self._sent: Moments | None = None  # between the two: written, as far as we know
@@ -36,13 +36,8 @@ class OwnMoments:
         total.merge(self.unacked)
         return total
 
-    def observe(self, arms: Arms) -> int:
-        """The generation that these arms will be written with."""
-        self.unacked.add(arms)
-        return self.generation
-
     def retract(self, taken: Moments, generation: int) -> bool:
-        """Undo `observe` of a select that turned out to be a repetition.
+        """Take out the arms of a select that turned out to be a repetition.
 
         A write goes out together with the decisions whose arms it holds, all or nothing, and is
         refused if one of them is a repetition: so the write that holds this one did not happen.

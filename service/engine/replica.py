@@ -41,8 +41,14 @@ class Replica:
 
     def observe(self, arms: Arms) -> int:
         """The generation of the own moments that these arms belong to."""
-        self.learner.moments.add(arms)
-        return self.own.observe(arms)
+        if arms.requests > 1:  # sums are added faster than arms
+            batch = Moments.of(arms)
+            self.learner.moments.merge(batch)
+            self.own.unacked.merge(batch)
+        else:
+            self.learner.moments.add(arms)
+            self.own.unacked.add(arms)
+        return self.own.generation
 
     def retract(self, arms: Arms, generation: int) -> None:
         """Undo `observe` of a select that turned out to be a repetition."""
@@ -147,9 +153,13 @@ class Replica:
     async def _history_aside(self, reading: Awaitable[list[Rows] | None]) -> None:
         found = await reading
         self.incomplete = found is None
-        for rows in (*(found or ()), *self._late):
-            self.learner.history.append(rows)
+        await asyncio.to_thread(self._append, found or [])  # until here nobody else uses it
+        self._append(self._late)
         self._late, self._aside = [], None
+
+    def _append(self, parts: list[Rows]) -> None:
+        for rows in parts:
+            self.learner.history.append(rows)
 
     async def settled(self) -> None:
         """Wait for what runs aside."""

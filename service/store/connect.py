@@ -2,10 +2,17 @@
 
 from typing import Any
 
+import hiredis
 from redis.asyncio import Redis, RedisCluster
 from redis.asyncio.cluster import ClusterNode
+from redis.asyncio.connection import Connection, SSLConnection, UnixDomainSocketConnection
 from redis.asyncio.retry import Retry
-from redis.asyncio.sentinel import Sentinel, SentinelConnectionPool
+from redis.asyncio.sentinel import (
+    Sentinel,
+    SentinelConnectionPool,
+    SentinelManagedConnection,
+    SentinelManagedSSLConnection,
+)
 from redis.backoff import ExponentialWithJitterBackoff
 
 from service.store.translate import translate_errors, translated
@@ -14,6 +21,34 @@ from service.store.url import TLS_OPTIONS, StoreURL, describe, parse_url
 __all__ = ["Client", "connect", "describe", "translate_errors", "translated"]
 
 Client = Redis | RedisCluster
+
+
+class _PackedInC:
+    """Commands packed by hiredis: the driver's asyncio side does it in Python, byte by byte."""
+
+    def pack_command(self, *args: Any) -> list[bytes]:
+        name = args[0] if isinstance(args[0], bytes) else str(args[0]).encode()
+        return [hiredis.pack_command((*name.split(), *args[1:]))]
+
+
+class _Connection(_PackedInC, Connection):
+    pass
+
+
+class _TLSConnection(_PackedInC, SSLConnection):
+    pass
+
+
+class _UnixConnection(_PackedInC, UnixDomainSocketConnection):
+    pass
+
+
+class _SentinelConnection(_PackedInC, SentinelManagedConnection):
+    pass
+
+
+class _SentinelTLSConnection(_PackedInC, SentinelManagedSSLConnection):
+    pass
 
 
 class SentinelClient(Redis):
@@ -70,14 +105,22 @@ def connect(
     }
     user: dict[str, Any] = {"username": at.username, "password": at.password}
     if at.kind == "unix":
-        return Redis(unix_socket_path=at.path, db=at.db, **user, **common)
+        client = Redis(unix_socket_path=at.path, db=at.db, **user, **common)
+        client.connection_pool.connection_class = _UnixConnection
+        return client
     common |= {"socket_keepalive": True}
     tls = _tls(at)
     if at.kind == "sentinel":
         sentinel_user = {name: at.options.get(f"sentinel_{name}") for name in user}
         sentinel = Sentinel(at.hosts, sentinel_kwargs=sentinel_user | tls | common)  # type: ignore[no-untyped-call]
         client = sentinel.master_for(
-            at.service, redis_class=SentinelClient, db=at.db, **user, **tls, **common
+            at.service,
+            redis_class=SentinelClient,
+            connection_class=_SentinelTLSConnection if at.tls else _SentinelConnection,
+            db=at.db,
+            **user,
+            **tls,
+            **common,
         )
         assert isinstance(client, Redis)
         return client
@@ -88,7 +131,9 @@ def connect(
             startup_nodes=nodes, dynamic_startup_nodes=False, **user, **tls, **common
         )
     [(host, port)] = at.hosts
-    return Redis(host=host, port=port, db=at.db, **user, **tls, **common)
+    client = Redis(host=host, port=port, db=at.db, **user, **tls, **common)
+    client.connection_pool.connection_class = _TLSConnection if at.tls else _Connection
+    return client
 
 
 def _tls(at: StoreURL) -> dict[str, Any]:
