@@ -51,7 +51,7 @@ def create_app(settings: Settings | None = None) -> Front:
         await metrics.stop()
         await client.aclose()
 
-    app = api.build(engines, metrics, lifespan)
+    app = api.build(engines, metrics, settings, lifespan)
     front = Front(app, hot.handlers(Calls(engines, reader, metrics), reader), settings, metrics)
     app.state.front = front
     return front

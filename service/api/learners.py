@@ -11,6 +11,7 @@ from service.engine import transfer, views
 from service.engine.edge import store_errors
 from service.engine.engine import Engine
 from service.engine.registry import Engines
+from service.errors import BadRequest
 
 from . import schemas
 from .openapi import BYTES, refusals
@@ -59,12 +60,19 @@ async def list_learners(engines: Here) -> schemas.LearnerList:
     | {201: {"model": schemas.Learner, "description": "Created"}},
 )
 async def put_learner(
-    name: Name, body: schemas.Configuration, response: Response, engines: Here
+    name: Name,
+    body: schemas.Configuration,
+    request: Request,
+    response: Response,
+    engines: Here,
 ) -> dict[str, Any]:
     """Create a learner (201), or reconfigure it (200).
 
     `dimension` and `features` of a learner that has data are fixed: 409.
     """
+    most = request.app.state.settings.max_dimension
+    if (body.dimension or len(body.features or [])) > most:
+        raise BadRequest("dimension", f"must be at most {most:,} here")
     if await engines.put(name, body.given()):
         response.status_code = 201
     return await fresh(engines, name, configuration)

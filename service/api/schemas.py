@@ -149,7 +149,8 @@ class ItemError(BaseModel):
 
 
 class SelectBatch(Strict):
-    requests: list[SelectRequest] = Field(examples=[[SELECT_EXAMPLE]])
+    # An item may be anything: a bad one gets its own error.
+    requests: list[SelectRequest | Any] = Field(examples=[[SELECT_EXAMPLE]])
 
 
 class SelectBatchAnswer(BaseModel):
@@ -157,7 +158,7 @@ class SelectBatchAnswer(BaseModel):
 
 
 class RewardBatch(Strict):
-    rewards: list[RewardRequest] = Field(examples=[[REWARD_EXAMPLE]])
+    rewards: list[RewardRequest | Any] = Field(examples=[[REWARD_EXAMPLE]])
 
 
 class RewardBatchAnswer(BaseModel):

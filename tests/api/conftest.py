@@ -7,6 +7,7 @@ import httpx
 import pytest
 
 from tests.api.running import Service, service
+from tests.servers import Server, server
 
 numbers = count(1)
 
@@ -16,6 +17,12 @@ def running(tmp_path_factory) -> Iterator[Service]:
     """One service with two workers for all tests that do not harm it."""
     folder = tmp_path_factory.mktemp("data")
     with service("--workers", "2", "--data-dir", str(folder)) as one:
+        yield one
+
+
+@pytest.fixture
+def running_store() -> Iterator[Server]:
+    with server() as one:
         yield one
 
 
