@@ -24,9 +24,7 @@ class Committing:
         self._unfolded: Committed | None = None  # of the last batch
         self._refused = False  # its moments, for a repetition among its selects or a lost field
 
-    async def batch(
-        self, chosen: list[Chosen], claims: list[Claim]
-    ) -> list[Selected]:
+    async def batch(self, chosen: list[Chosen], claims: list[Claim]) -> list[Selected]:
         """One round trip for all of it; claims are answered here, the selects' answers returned."""
         commit = self.new(with_moments=bool(chosen) and self.moments_due())
         commit.decisions = [(one.selection.event, one.record) for one in chosen]

@@ -8,6 +8,7 @@ records lie one behind the other. Times are spans, so that they hold on any serv
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import numpy as np
@@ -41,7 +42,7 @@ async def import_learner(engines: Engines, name: str, blob: bytes) -> None:
     """In place of what the learner was, or as a new one; all of it or nothing."""
     check_name(name)
     try:
-        imported = _Import(blob)
+        imported = await asyncio.to_thread(_Import, blob)  # tens of MB, perhaps
     except BadState as error:
         raise BadRequest("body", str(error)) from error
     async with store_errors():
@@ -77,11 +78,14 @@ async def _export(engine: Engine) -> bytes:
         ],
         "recent": recent,
     }
-    arrays = {
-        "learner": _bytes(dump(replica.learner)),
-        "records": _bytes(b"".join(one.record for one in decisions)),
-    }
-    return pack(Kind.EXPORT, scalars, arrays)
+    records = b"".join(one.record for one in decisions)
+
+    def packed() -> bytes:
+        arrays = {"learner": _bytes(dump(replica.learner)), "records": _bytes(records)}
+        return pack(Kind.EXPORT, scalars, arrays)
+
+    # Nothing changes meanwhile: only this engine's task, which waits, would.
+    return await asyncio.to_thread(packed)
 
 
 def _until(due_ms: int | None, now_ms: int) -> int | None:
@@ -127,7 +131,7 @@ class _Import:
 
     async def put(self, store: LearnerStore) -> None:
         born = new_birth()
-        rows = self._log()
+        rows = await asyncio.to_thread(self._log)
         for start in range(0, len(rows), PART):
             await store.put_log(born, rows[start : start + PART], start + 1)
         now_ms = await store.now_ms()
@@ -154,10 +158,7 @@ class _Import:
     def _log(self) -> list[bytes]:
         """The history as log rows: as last completed, so no mark needs to go before them."""
         rows = self.learner.history.rows()
-        return [
-            packing.rewarded_row(observed, z[1:], float(y))
-            for observed, z, y in zip(rows.observed, rows.z, rows.y, strict=True)
-        ]
+        return packing.rewarded_rows(rows.observed, rows.z[:, 1:], rows.y)
 
 
 def _check_record(record: bytes, size: int, d: int) -> None:

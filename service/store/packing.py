@@ -67,12 +67,8 @@ class Mark:
     sigma: Floats  # (d, d)
 
 
-def row(observed: Mask, xbar: Floats) -> bytes:
-    return np.packbits(observed).tobytes() + xbar.tobytes()
-
-
 def rows_apart(observed: Mask, xbar: Floats) -> list[bytes]:
-    """`row` of each of many."""
+    """The row of each of many."""
     masks, numbers = np.packbits(observed, axis=1), np.ascontiguousarray(xbar)
     mask_bytes, number_bytes = masks.tobytes(), numbers.tobytes()
     m, n = masks.shape[1], 8 * numbers.shape[1]
@@ -106,8 +102,12 @@ def row_size(d: int) -> int:
     return 1 + (d + 7) // 8 + 8 * d + 8
 
 
-def rewarded_row(observed: Mask, xbar: Floats, reward: float) -> bytes:
-    return bytes([VERSION]) + row(observed, xbar) + pack_reward(reward)
+def rewarded_rows(observed: Mask, xbar: Floats, y: Floats) -> list[bytes]:
+    """Log entries r."""
+    version = bytes([VERSION])
+    rewards = [pack_reward(reward) for reward in y.tolist()]
+    parts = zip(rows_apart(observed, xbar), rewards, strict=True)
+    return [version + chosen_row + reward for chosen_row, reward in parts]
 
 
 def pack_reward(reward: float) -> bytes:

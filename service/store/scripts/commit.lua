@@ -21,10 +21,13 @@
 
 local meta, moments, workers, due, rewards, recent = unpack(KEYS, 1, 6)
 
-if redis.call('HGET', meta, 'born') ~= ARGV[1] then
+local born, appended, rounds, configured =
+  unpack(redis.call('HMGET', meta, 'born', 'appended', 'rounds', 'configured'))
+if born ~= ARGV[1] then
   return {'gone'}
 end
-local appended = tonumber(redis.call('HGET', meta, 'appended') or '0')
+appended, rounds, configured =
+  tonumber(appended or '0'), tonumber(rounds or '0'), tonumber(configured or '0')
 if appended < tonumber(ARGV[2]) then
   return {'behind'}
 end
@@ -41,11 +44,13 @@ local decisions, claims = tonumber(ARGV[12]), tonumber(ARGV[13])
 local arg, key = 14, 9
 
 -- decisions
-local rounds = tonumber(redis.call('HGET', meta, 'rounds') or '0')
-local stored, repeated = {}, false
+local stored, repeated, falls_due, latest = {}, false, {}, {}
+local due_ms = now_ms + (wait_ms > 0 and wait_ms or ttl_ms)
 for i = 1, decisions do
   local event_id, record = ARGV[arg], ARGV[arg + 1]
-  local existing = redis.call('GET', KEYS[key])
+  local numbered = string.sub(record, 1, 5) .. string.format('%020.0f', rounds + 1)
+    .. string.sub(record, 26)
+  local existing = redis.call('SET', KEYS[key], numbered, 'NX', 'GET', 'PX', ttl_ms)
   if existing then
     stored[i] = existing
     -- bytes 26 to 33 are the nonce: a worker's own decision sent again is no repetition
@@ -54,16 +59,17 @@ for i = 1, decisions do
     end
   else
     rounds = rounds + 1
-    record = string.sub(record, 1, 5) .. string.format('%020.0f', rounds) .. string.sub(record, 26)
-    redis.call('SET', KEYS[key], record, 'PX', ttl_ms)
-    redis.call('ZADD', due, now_ms + (wait_ms > 0 and wait_ms or ttl_ms), event_id)
-    redis.call('LPUSH', recent, event_id)
     stored[i] = rounds
+    latest[#latest + 1] = event_id
+    falls_due[#falls_due + 1] = due_ms
+    falls_due[#falls_due + 1] = event_id
   end
   arg, key = arg + 2, key + 1
 end
-if decisions > 0 then
+if #latest > 0 then
   redis.call('HSET', meta, 'rounds', string.format('%.0f', rounds))
+  redis.call('ZADD', due, unpack(falls_due))
+  redis.call('LPUSH', recent, unpack(latest))
   redis.call('LTRIM', recent, 0, tonumber(ARGV[8]) - 1)
 end
 
@@ -89,39 +95,51 @@ if ARGV[11] ~= '' then
 end
 
 -- rewards and defaults
-local results = {}
+local results, settled, counted, new_entries = {}, {}, {}, 0
 for i = 1, claims do
   local event_id, reward, kind = ARGV[arg], ARGV[arg + 1], ARGV[arg + 2]
   local record = redis.call('GET', KEYS[key])
+  local counter
   if not record then
     results[i] = {'unknown', ''}
-    redis.call('ZREM', due, event_id)
+    settled[#settled + 1] = event_id
   else
     local state = string.sub(record, 2, 2)
     local tail = 26 + string.byte(record, 4) + 256 * string.byte(record, 5)
     if state == 'P' then
       if string.byte(record, 3) == 1 then
         redis.call('XADD', rewards, '*', 'r', string.char(1) .. string.sub(record, tail) .. reward)
-        appended = redis.call('HINCRBY', meta, 'appended', 1)
+        new_entries = new_entries + 1
       end
       local kept = string.sub(record, 1, 1) .. kind .. string.sub(record, 3, tail - 1) .. reward
       redis.call('SET', KEYS[key], kept, 'KEEPTTL')
-      redis.call('ZREM', due, event_id)
-      redis.call('HINCRBY', meta, kind == 'R' and 'recorded' or 'defaults', 1)
+      settled[#settled + 1] = event_id
+      counter = kind == 'R' and 'recorded' or 'defaults'
       results[i] = {'recorded', reward}
     else
       local status = state == 'R' and 'duplicate' or 'late'
       if kind == 'R' then
-        redis.call('HINCRBY', meta, status == 'late' and 'late' or 'duplicates', 1)
+        counter = status == 'late' and 'late' or 'duplicates'
       end
       results[i] = {status, string.sub(record, tail, tail + 7)}
     end
   end
+  if counter then
+    counted[counter] = (counted[counter] or 0) + 1
+  end
   arg, key = arg + 3, key + 1
+end
+if new_entries > 0 then
+  appended = redis.call('HINCRBY', meta, 'appended', new_entries)
+end
+for counter, count in pairs(counted) do
+  redis.call('HINCRBY', meta, counter, count)
+end
+if #settled > 0 then
+  redis.call('ZREM', due, unpack(settled))
 end
 
 local log = redis.call('XRANGE', rewards, '(' .. ARGV[6], '+', 'COUNT', ARGV[7])
-local configured = tonumber(redis.call('HGET', meta, 'configured') or '0')
 local first = redis.call('ZRANGE', due, 0, 0, 'WITHSCORES')
 local due_in_ms = first[2] and math.max(0, tonumber(first[2]) - now_ms) or false
 return {'ok', rounds, appended, configured, written and 1 or 0, lost and 1 or 0, merged, due_in_ms,
