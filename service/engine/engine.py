@@ -16,8 +16,9 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from service.errors import BadRequest, Overloaded
+from service.errors import BadRequest, Overloaded, StoreDown
 from service.learner import Arms, Choices
+from service.learner.arms import MAX_MAGNITUDE
 from service.store import packing
 from service.store.errors import StoreError
 from service.store.learner_store import LearnerGone, LearnerStore, Loaded
@@ -36,7 +37,6 @@ __all__ = ["Engine", "Selected"]
 
 log = logging.getLogger("lacuna.engine")
 
-MAX_REWARD = 1e100  # its square stays finite
 _T = TypeVar("_T")
 
 
@@ -107,8 +107,8 @@ class Engine:
     async def reward(self, event_id: str, reward: float) -> tuple[str, float]:
         """The status, and the reward that stands."""
         self._admit(len(self._claims))
-        if not -MAX_REWARD <= reward <= MAX_REWARD:  # false for NaN
-            raise BadRequest("reward", f"must be finite and at most {MAX_REWARD:g} in size")
+        if not -MAX_MAGNITUDE <= reward <= MAX_MAGNITUDE:  # false for NaN
+            raise BadRequest("reward", f"must be finite and at most {MAX_MAGNITUDE:g} in size")
         done: asyncio.Future[tuple[str, float]] = self._loop.create_future()
         packed = packing.pack_reward(reward)
         self._claims.append(Claim(event_id, _encoded(event_id), packed, done))
@@ -157,7 +157,7 @@ class Engine:
 
     async def _be_current(self) -> None:
         """Another worker may have given the learner another shape just now: then we are gone."""
-        with contextlib.suppress(*AWAY):
+        with contextlib.suppress(StoreDown):
             await self.run(self.committing.follow)
 
     # The task -------------------------------------------------------------------------------
@@ -270,6 +270,9 @@ class Engine:
     async def _do(self, job: Callable[[], Awaitable[Any]], done: asyncio.Future[Any]) -> None:
         try:
             resolve(done, await job())
+        except AWAY as error:
+            self.alone.went_away(error)
+            reject(done, StoreDown(str(error)))
         except Exception as error:
             reject(done, error)
             if isinstance(error, LearnerGone):

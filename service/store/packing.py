@@ -30,7 +30,7 @@ _REWARD = struct.Struct("<d")
 _MARK = struct.Struct("<BQQd")
 _NO_ROUND = b"0" * 20  # the script that stores a decision writes its round here
 
-MAX_MAGNITUDE = 1e150  # squares stay finite; a completed feature may be larger than one that came
+MAX_MAGNITUDE = 1e100  # squares stay finite; a completed feature may exceed those that came
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]

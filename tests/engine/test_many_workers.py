@@ -41,7 +41,7 @@ def test_four_workers_have_the_moments_of_one_and_the_same_bits_of_the_model():
             scale = np.abs(alone["z"]).max()
             np.testing.assert_allclose(digest["xi"], alone["xi"], rtol=1e-10, atol=1e-12 * scale)
             np.testing.assert_allclose(digest["z"], alone["z"], rtol=1e-10, atol=1e-12 * scale)
-        assert max(digest["refreshes"] for digest in shared) >= 8
+        assert min(digest["refreshes"] for digest in shared) >= 4
         with processes(one.url, 1) as [late]:
             assert late.ask("digest", learner="shared")["bits"] == shared[0]["bits"]
 
