@@ -14,7 +14,8 @@ from service.errors import LacunaError
 from . import problems
 from .bodies import COMPACT, Reader
 from .calls import Calls, ErrorAnswer
-from .front import Handler, Request
+from .front import Handler
+from .request import Request
 
 log = logging.getLogger("lacuna.api")
 encode = msgspec.json.Encoder().encode
