@@ -16,7 +16,7 @@ from service.errors import StoreDown
 from service.learner import Arms
 from service.store import packing
 from service.store.errors import StoreDenied, StoreError, StoreUnavailable
-from service.store.learner_store import LearnerGone, StoreBehind
+from service.store.messages import LearnerGone, StoreBehind
 from service.store.packing import Answer
 
 from . import loading
@@ -68,9 +68,8 @@ class Alone:
             del self._told[next(iter(self._told))]
 
     def told(self, event_id: str) -> Answer | None:
-        if kept := self._kept.get(event_id):
-            return kept.answer
-        return self._told.get(event_id) if self.since is not None else None
+        kept = self._kept.get(event_id)
+        return self._told.get(event_id) if kept is None else kept.answer
 
     def answer(self, chosen: list[Chosen], claims: list[Claim]) -> list[Selected]:
         told = []
@@ -112,8 +111,9 @@ class Alone:
 
     def went_away(self, error: Exception) -> None:
         now = time.monotonic()
-        self._behind = self.store_answers = self._behind or isinstance(error, StoreBehind)
+        self._behind = self._behind or isinstance(error, StoreBehind)
         if self.since is None:
+            self.store_answers = self._behind  # nothing to wait for
             self.since = now
             self._backoff_s = self.engine.settings.retry_first_s
             log.error("learner %s: degraded: %s", self.engine.store.name, error)
@@ -123,8 +123,8 @@ class Alone:
     async def turn(self) -> None:
         """Between two batches: try to come back, without letting requests wait for it."""
         if self.since is None:
-            return
-        if self.store_answers:
+            self.store_answers = False  # we came back on another way
+        elif self.store_answers:
             self.store_answers = False
             await self.engine.guard(self.come_back(PARTS_PER_TURN))
         elif self._probe is None and time.monotonic() >= self._retry_at:
@@ -135,7 +135,8 @@ class Alone:
             await self.engine.store.probe()
             self.store_answers = True
         except StoreError as error:
-            self.went_away(error)
+            if self.since is not None:
+                self.went_away(error)
         finally:
             self._probe = None
         self.engine.wake()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from service.errors import UnknownEvent
 from service.store import packing
-from service.store.learner_store import Commit, Committed
+from service.store.messages import Commit, Committed
 
 from .requests import Chosen, Claim, Selected, reject, resolve
 

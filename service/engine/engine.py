@@ -17,11 +17,10 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from service.errors import BadRequest, Overloaded, StoreDown
-from service.learner import Arms, Choices
-from service.learner.arms import MAX_MAGNITUDE
+from service.learner import MAX_MAGNITUDE, Arms, Choices
 from service.store import packing
-from service.store.errors import StoreError
-from service.store.learner_store import LearnerGone, LearnerStore, Loaded
+from service.store.learner_store import LearnerStore
+from service.store.messages import LearnerGone, Loaded
 
 from . import loading
 from .alone import AWAY, Alone
@@ -29,7 +28,17 @@ from .choosing import Choosing
 from .committing import Committing
 from .housekeeping import House
 from .replica import Replica
-from .requests import Claim, Identifiers, Selected, Selection, fail, reject, resolve
+from .requests import (
+    Claim,
+    Identifiers,
+    Selected,
+    Selection,
+    answer_like,
+    fail,
+    first_of_each,
+    reject,
+    resolve,
+)
 from .settings import EngineSettings
 from .stats import Stats
 
@@ -204,7 +213,7 @@ class Engine:
                 fail(selects, claims, error)
             self._count_round_trips()
         if not self.gone:
-            await self._close()
+            await self.house.close()
         self._leave(LearnerGone(f"learner {self.store.name!r} was put away"))
         await self.replica.give_up()
         await self.alone.close()
@@ -218,7 +227,7 @@ class Engine:
         if not (selects or claims):
             return
         self.stats.count_batch(len(selects) + len(claims))
-        firsts, repeats = self._first_of_each(selects)
+        firsts, repeats = first_of_each(self._not_known(selects))
         chosen = await self.choosing.choose(firsts) if firsts else []
         if self.degraded:
             told = self.alone.answer(chosen, claims)
@@ -230,9 +239,23 @@ class Engine:
                 told = self.alone.answer(chosen, claims)
         for select, answer in zip(firsts, told, strict=True):
             resolve(select.done, answer)
-        self._answer_repeats(repeats, told)
+        self.stats.repeated_selects += len(repeats)
+        answer_like(repeats, told)
         self.alone.remember(told)
         await self.guard(self.committing.afterwards())
+
+    def _not_known(self, selects: list[Selection]) -> list[Selection]:
+        """Answer what was told while the store is away; the others are left."""
+        if not self.degraded:
+            return selects
+        left = []
+        for select in selects:
+            if (answer := self.alone.told(select.event_id)) is None:
+                left.append(select)
+            else:
+                self.stats.repeated_selects += 1
+                resolve(select.done, Selected(select.event_id, answer, None, 0))
+        return left
 
     async def guard(self, work: Awaitable[None]) -> None:
         """What is not a request's own must not fail it: a store that is away makes us degraded."""
@@ -244,28 +267,6 @@ class Engine:
             raise
         except Exception:
             log.exception("learner %s: housekeeping failed", self.store.name)
-
-    def _first_of_each(self, selects: list[Selection]) -> tuple[list[Selection], list[Selection]]:
-        """One select per event id; the others get the answer of the first."""
-        by_id: dict[str, Selection] = {}
-        firsts, repeats = [], []
-        for select in selects:
-            if by_id.setdefault(select.event_id, select) is not select:
-                repeats.append(select)
-            elif (answer := self.alone.told(select.event_id)) is not None:
-                self.stats.repeated_selects += 1
-                resolve(select.done, Selected(select.event_id, answer, None, 0))
-            else:
-                firsts.append(select)
-        return firsts, repeats
-
-    def _answer_repeats(self, repeats: list[Selection], told: list[Selected]) -> None:
-        answers = {one.event_id: one.answer for one in told} if repeats else {}
-        for select in repeats:
-            self.stats.repeated_selects += 1
-            answer = answers.get(select.event_id) or self.alone.told(select.event_id)
-            assert answer is not None  # the first was answered in this batch, or before
-            resolve(select.done, Selected(select.event_id, answer, None, 0))
 
     async def _do(self, job: Callable[[], Awaitable[Any]], done: asyncio.Future[Any]) -> None:
         try:
@@ -280,31 +281,7 @@ class Engine:
 
     async def flush(self) -> None:
         """Everything this worker knows into the store, and all others' news from it."""
-        if self.degraded:
-            await self.alone.come_back()
-        await self.committing.write_moments()
-        await self.committing.follow()
-        self.replica.take_moments(await self.store.moments())
-
-    async def _close(self) -> None:
-        """Leave nothing behind that only this worker knows."""
-        try:
-            await self.flush()
-            await self.replica.settled()
-            await self.house.snapshot()
-            await self.house.merge_own()
-        except LearnerGone:
-            return  # removed or remade: what we have is of no use to anybody
-        except StoreError as error:
-            log.error(
-                "learner %s: stopped; the store does not have %d decisions and %d arms: %s",
-                self.store.name,
-                len(self.alone),
-                self.replica.own.unsaved_arms,
-                error,
-            )
-        except Exception:
-            log.exception("learner %s: stopped in disorder", self.store.name)
+        await self.house.flush()
 
     def _leave(self, error: LearnerGone) -> None:
         """Whoever still waits tries again with another engine."""

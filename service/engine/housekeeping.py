@@ -4,18 +4,22 @@ rewards, write snapshots, merge the moments of workers that are gone. Any worker
 
 from __future__ import annotations
 
+import logging
 import time
 from typing import TYPE_CHECKING
 
 from service.learner import Moments, dump_model, dump_moments, load_moments
 from service.store import packing
-from service.store.learner_store import MERGED_MS, Snapshot
+from service.store.errors import StoreError
+from service.store.messages import MERGED_MS, LearnerGone, Snapshot
 
 from .loading import entries_to_keep
 from .replica import Replica
 
 if TYPE_CHECKING:
     from .engine import Engine
+
+log = logging.getLogger("lacuna.engine")
 
 SNAPSHOT_INTERVAL_S = 30.0  # for the few entries of a quiet learner
 
@@ -50,6 +54,38 @@ class House:
             await self._merge_silent()
         await self._snapshot_if_due(now)
 
+    async def flush(self) -> None:
+        """Everything this worker knows into the store, and all others' news from it."""
+        engine = self.engine
+        if engine.degraded:
+            await engine.alone.come_back()
+        await engine.committing.write_moments()
+        await engine.committing.follow()
+        self._replica.take_moments(await engine.store.moments())
+
+    async def close(self) -> None:
+        """Leave nothing behind that only this worker knows."""
+        name = self.engine.store.name
+        try:
+            await self.flush()
+            await self._replica.settled()
+            await self.snapshot()
+            if self._replica.own.has_field:
+                # Nobody needs to wait until we have been silent for long enough.
+                await self._merge(self._replica.own.worker, remember_ms=0)
+        except LearnerGone:
+            return  # removed or remade: what we have is of no use to anybody
+        except StoreError as error:
+            log.error(
+                "learner %s: stopped; the store does not have %d decisions and %d arms: %s",
+                name,
+                len(self.engine.alone),
+                self._replica.own.unsaved_arms,
+                error,
+            )
+        except Exception:
+            log.exception("learner %s: stopped in disorder", name)
+
     async def _look_at_others(self) -> None:
         fields = await self.engine.store.moments()
         size = sum(map(len, fields.values()))
@@ -76,11 +112,6 @@ class House:
         for worker in await self.engine.store.silent_workers(for_ms):
             if worker != self._replica.own.worker:
                 await self._merge(worker)
-
-    async def merge_own(self) -> None:
-        """At the end: nobody needs to wait until we have been silent for long enough."""
-        if self._replica.own.has_field:
-            await self._merge(self._replica.own.worker, remember_ms=0)
 
     async def _merge(self, worker: str, remember_ms: int = MERGED_MS) -> None:
         """A worker's sums into the base; the script refuses if either has changed meanwhile."""

@@ -8,7 +8,8 @@ import logging
 from service.learner import Estimate, Rows, complete, load_model
 from service.store import packing
 from service.store.errors import StoreError
-from service.store.learner_store import LearnerStore, Loaded
+from service.store.learner_store import LearnerStore
+from service.store.messages import Loaded
 
 from .configuration import Configuration
 from .replica import Replica, estimate_of, rows_of
@@ -37,8 +38,12 @@ async def load(store: LearnerStore, loaded: Loaded, stats: Stats) -> Replica:
             # No row can be completed anew, be it that another policy kept none: S is frozen.
             learner.history.frozen_s = learner.model.s.copy()
             learner.history.frozen_b = learner.model.b.copy()
-    while entries := await store.log(replica.last_id):
-        await replica.fold(entries)
+    try:
+        while entries := await store.log(replica.last_id):
+            await replica.fold(entries)
+    except BaseException:
+        await replica.give_up()
+        raise
     estimate = loaded.model.get(b"estimate")
     if estimate is not None and learner.policy.completes:
         # The one that was in use: a restart goes on with it as the worker before would have.

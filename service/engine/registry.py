@@ -12,7 +12,8 @@ from weakref import WeakValueDictionary
 
 from service.errors import BadRequest, Conflict, UnknownLearner
 from service.store.connect import Client
-from service.store.learner_store import LearnerGone, LearnerStore, learner_names
+from service.store.learner_store import LearnerStore, learner_names
+from service.store.messages import LearnerGone
 
 from .configuration import Configuration
 from .edge import store_errors

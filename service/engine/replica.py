@@ -14,7 +14,7 @@ import numpy as np
 
 from service.learner import Arms, Estimate, Learner, Moments, Rows, load_moments
 from service.store import packing
-from service.store.learner_store import START, LogEntry
+from service.store.messages import START, LogEntry
 
 from .configuration import Configuration
 from .own_moments import OwnMoments

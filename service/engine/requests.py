@@ -83,3 +83,19 @@ def fail(selects: Iterable[Selection], claims: Iterable[Claim], error: Exception
         reject(select.done, error)
     for claim in claims:
         reject(claim.done, error)
+
+
+def first_of_each(selects: list[Selection]) -> tuple[list[Selection], list[Selection]]:
+    """One select per event id, and those that get the answer of the first."""
+    by_id: dict[str, Selection] = {}
+    for select in selects:
+        by_id.setdefault(select.event_id, select)
+    if len(by_id) == len(selects):
+        return selects, []
+    return list(by_id.values()), [one for one in selects if by_id[one.event_id] is not one]
+
+
+def answer_like(repeats: list[Selection], told: list[Selected]) -> None:
+    answers = {one.event_id: one.answer for one in told} if repeats else {}
+    for select in repeats:
+        resolve(select.done, Selected(select.event_id, answers[select.event_id], None, 0))

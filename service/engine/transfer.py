@@ -17,7 +17,8 @@ from service.errors import BadRequest
 from service.learner import BadState, Learner, dump, dump_model, dump_moments, load
 from service.learner.codec import Kind, pack, unpack
 from service.store import packing
-from service.store.learner_store import RECENT, LearnerStore, StoredDecision
+from service.store.learner_store import LearnerStore
+from service.store.messages import RECENT, StoredDecision
 
 from .configuration import MAX_SECONDS, Configuration
 from .edge import store_errors

@@ -4,111 +4,25 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import AsyncIterator, Iterable
-from dataclasses import dataclass, field
 from typing import Any
 
-from . import scripts
-from .connect import Client
-from .errors import StoreError
-from .keys import LEARNERS, LearnerKeys
+from .administration import LearnerAdministration
+from .keys import LEARNERS
+from .messages import (
+    LOG_BATCH,
+    MERGED_MS,
+    RECENT,
+    Commit,
+    Committed,
+    Loaded,
+    LogEntry,
+    RowsPage,
+    Snapshot,
+)
 from .translate import translate_errors
 
-RECENT = 200  # latest decisions that can be listed
-LOG_BATCH = 1_024  # log entries per reply
-MERGED_MS = 86_400_000  # a worker cut off for longer may count its last arms twice
-START = b"0-0"  # before the first log entry
-READY_S = 3_600  # what an import that broke off leaves behind is gone after so long
 
-LogEntry = tuple[bytes, bytes, bytes]  # id, kind (r or m), value
-
-
-class LearnerGone(StoreError):
-    """The learner was removed or reset since it was loaded."""
-
-
-class StoreBehind(StoreError):
-    """The server has forgotten log entries that this worker has folded: it came back older."""
-
-
-@dataclass(slots=True)
-class Loaded:
-    """All that a worker starts from."""
-
-    config: bytes
-    born: str
-    meta: dict[bytes, bytes]
-    moments: dict[bytes, bytes]
-    model: dict[bytes, bytes]
-
-    def counter(self, name: str) -> int:
-        return int(self.meta.get(name.encode(), b"0"))
-
-
-@dataclass(slots=True)
-class RowsPage:
-    rows: bytes  # log entries r, one behind the other, oldest first
-    mark: bytes | None  # the newest refresh mark among them
-    since_mark: int  # rows newer than it; without a mark, all
-
-
-@dataclass(slots=True)
-class StoredDecision:
-    event_id: str
-    record: bytes
-    ttl_ms: int
-    due_ms: int | None = None  # on the server's clock; None where nothing is waited for
-
-
-@dataclass(slots=True)
-class Commit:
-    """What a worker sends in one step."""
-
-    worker: str
-    has_field: bool
-    position: int
-    last_id: bytes
-    moments: bytes = b""
-    estimate: bytes = b""
-    decision_ttl_ms: int = 86_400_000
-    reward_wait_ms: int = 0
-    # event ids are bytes here
-    decisions: list[tuple[bytes, bytes]] = field(default_factory=list)
-    rewards: list[tuple[bytes, bytes, bytes]] = field(default_factory=list)  # id, reward, R or D
-
-
-@dataclass(slots=True)
-class Snapshot:
-    configured: int  # how often the learner had been reconfigured
-    position: int
-    upto: bytes  # the log id of that position
-    model: bytes
-    kept_rows: int  # before it, that a refresh still completes
-    keep_entries: int  # of the log before it
-
-
-@dataclass(slots=True)
-class Committed:
-    rounds: int
-    appended: int
-    configured: int  # how often the learner was reconfigured
-    moments_written: bool
-    field_lost: bool
-    merged_sha1: str  # of the sums with which the lost field went into the base, or ""
-    due_in_ms: int | None  # until the first pending event falls due
-    decisions: list[int | bytes]  # round, or the record that was there already
-    rewards: list[tuple[str, bytes]]  # status, and the reward that stands
-    log: list[LogEntry]
-
-
-class LearnerStore:
-    def __init__(self, client: Client, name: str) -> None:
-        # The driver's types promise str or bytes; ours was asked for bytes.
-        self.client: Any = client
-        self.name = name
-        self.keys = LearnerKeys(name)
-        self.born = ""
-        self.calls = 0  # round trips
-
+class LearnerStore(LearnerAdministration):
     async def load(self) -> Loaded | None:
         """The learner as it is now, or None; from here on this is the birth we speak to."""
         keys = [self.keys.config, self.keys.meta, self.keys.moments, self.keys.model]
@@ -295,125 +209,6 @@ class LearnerStore:
                 pipe.memory_usage(key)
             sizes = [size or 0 for size in await pipe.execute()]
         return sum(sizes) + (pending - 1) * sizes[-1] if latest else sum(sizes)
-
-    # Administration -------------------------------------------------------------------------
-
-    async def configure(
-        self, old: bytes | None, new: bytes, born: str, *, reborn: bool = False
-    ) -> bool | None:
-        """True if made, False if changed, None if `old` is not what is there.
-
-        `reborn`: another birth as well, which takes a learner without rounds.
-        """
-        keys = [self.keys.config, *self.keys.state()]
-        made = await self._call("configure", keys, old or b"", new, born, int(reborn))
-        if made < 0:
-            return None
-        await self._list()
-        return bool(made)
-
-    async def forget(self, born: str) -> bool:
-        """Another birth with the same configuration, or with born "" no learner at all."""
-        keys = [self.keys.config, *self.keys.state()]
-        found = bool(await self._call("forget", keys, born))
-        if not born:
-            self.calls += 1
-            with translate_errors():
-                await self.client.srem(LEARNERS, self.name)
-        return found
-
-    async def put_log(self, born: str, rows: list[bytes], first: int) -> None:
-        """Log rows of an import lie ready, ids 1-first, 1-first+1, …"""
-        key = self.keys.ready(born, "rewards")
-        self.calls += 1
-        with translate_errors():
-            pipe = self.client.pipeline(transaction=False)
-            for number, row in enumerate(rows, first):
-                pipe.xadd(key, {b"r": row}, id=f"1-{number}")
-            pipe.expire(key, READY_S)
-            await pipe.execute()
-
-    async def put_decisions(self, born: str, decisions: list[StoredDecision]) -> None:
-        """Decisions of an import lie ready."""
-        key = self.keys.ready(born, "due")
-        self.calls += 1
-        with translate_errors():
-            pipe = self.client.pipeline(transaction=False)
-            for one in decisions:
-                pipe.set(self.keys.decision(born, one.event_id), one.record, px=one.ttl_ms)
-                if one.due_ms is not None:
-                    pipe.zadd(key, {one.event_id: one.due_ms})
-            pipe.expire(key, READY_S)
-            await pipe.execute()
-
-    async def pending_decisions(self) -> list[StoredDecision]:
-        """All that wait for their reward, the first due first."""
-        pending: list[StoredDecision] = []
-        start = 0
-        while True:
-            self.calls += 1
-            with translate_errors():
-                due = await self.client.zrange(
-                    self.keys.due, start, start + LOG_BATCH - 1, withscores=True
-                )
-            if not due:
-                return pending
-            due_ms = {event_id.decode(): int(score) for event_id, score in due}
-            for one in await self.stored_decisions(list(due_ms)):
-                one.due_ms = due_ms[one.event_id]
-                pending.append(one)
-            start += len(due)
-
-    async def stored_decisions(self, event_ids: list[str]) -> list[StoredDecision]:
-        """Those that have not expired, in any state."""
-        self.calls += 1
-        with translate_errors():
-            pipe = self.client.pipeline(transaction=False)
-            for event_id in event_ids:
-                key = self.keys.decision(self.born, event_id)
-                pipe.get(key)
-                pipe.pttl(key)
-            found = await pipe.execute() if event_ids else []
-        return [
-            StoredDecision(event_id, record, ttl_ms)
-            for event_id, record, ttl_ms in zip(event_ids, found[::2], found[1::2], strict=True)
-            if record is not None and ttl_ms > 0
-        ]
-
-    async def restore(
-        self,
-        config: bytes,
-        moments: bytes,
-        meta: dict[str, Any],
-        model: dict[str, Any],
-        recent: list[str],
-    ) -> None:
-        """The last step of an import: what lies ready for meta["born"] becomes the learner."""
-        state = self.keys
-        keys = [
-            state.config, state.meta, state.moments, state.workers, state.due, state.rewards,
-            state.model, state.recent,
-        ]  # fmt: skip
-        keys += [state.ready(meta["born"], part) for part in ("due", "rewards")]
-        args = [item for fields in (meta, model) for pair in fields.items() for item in pair]
-        counts = (len(meta), len(model), len(recent))
-        await self._call("restore", keys, config, moments, *counts, *args, *recent)
-        await self._list()
-
-    async def _list(self) -> None:
-        self.calls += 1
-        with translate_errors():
-            await self.client.sadd(LEARNERS, self.name)
-
-    async def _call(self, script: str, keys: list[bytes], *args: Any) -> Any:
-        self.calls += 1
-        return await scripts.call(self.client, script, keys, *args)
-
-    def _check(self, status: bytes) -> None:
-        if status == b"gone":
-            raise LearnerGone(f"learner {self.name!r} was removed or reset meanwhile")
-        if status == b"behind":
-            raise StoreBehind(f"the store of learner {self.name!r} came back with older data")
 
 
 async def learner_names(client: Any) -> list[str]:

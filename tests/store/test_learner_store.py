@@ -7,16 +7,14 @@ from collections.abc import AsyncIterator, Iterator
 import pytest
 
 from service.store.connect import connect
-from service.store.learner_store import (
+from service.store.learner_store import LearnerStore, learner_names, sha1
+from service.store.messages import (
     READY_S,
     Commit,
     LearnerGone,
-    LearnerStore,
     Snapshot,
     StoreBehind,
     StoredDecision,
-    learner_names,
-    sha1,
 )
 from service.store.packing import DEFAULTED, REWARDED, Answer, answer, decision, pack_reward
 from tests.servers import Server, server
