@@ -15,7 +15,7 @@ class EngineSettings:
     buffer_bytes: int = 64_000_000  # of their arms, kept to be taken out of the moments again
     answers_kept: int = 4_096  # latest answers, for selects that come again while it is away
     inline_dimension: int = 256  # above it, estimates are made in a thread
-    moments_bytes_per_s: float = 8e6  # of moments written, and of moments read, per learner
+    moments_bytes_per_s: float = 4e6  # of moments written, and of moments read, per learner
     moments_interval_s: float = 0.5  # how often others' moments are looked at, at the most
     snapshot_every: int = 1_000  # log entries
     worker_silent_s: float = 60.0  # then its moments are merged into the base

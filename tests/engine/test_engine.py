@@ -227,3 +227,40 @@ async def test_a_worker_that_does_nothing_follows_within_its_interval(engines: E
         await until(lambda: peer.replica.learner.model.count == 20, "it has followed", 2.0)
         await until(lambda: peer.replica.learner.moments.rounds == 20, "the moments too", 2.0)
         assert peer.staleness_s < 1.0
+
+
+async def test_a_long_history_is_read_beside_requests_and_to_the_bit(engines: Engines, client):
+    await engines.put("one", {"dimension": 4, "seed": 1})
+    engine = await engines.get("one")
+    rng = np.random.default_rng(3)
+    for start in range(0, 3_000, 100):
+        arms = [Arms.of(features(rng, 4, 3)) for _ in range(100)]
+        events = [f"event-{start + n}" for n in range(100)]
+        await asyncio.gather(
+            *(engine.select(a, names(3), e) for a, e in zip(arms, events, strict=True))
+        )
+        await asyncio.gather(*(engine.reward(e, float(rng.normal())) for e in events))
+    await engine.run(engine.house.snapshot)
+    async with worker(url_of(client)) as other:
+        peer = await other.get("one")
+        assert peer.replica.busy
+        assert (await select(other, "one", X, "meanwhile")).answer.round == 3_001
+        await reward(other, "one", "meanwhile", 1.0)
+        await peer.replica.settled()
+        await engine.run(engine.flush)
+        await engine.replica.settled()
+        mine, theirs = (e.replica.learner.history.rows() for e in (engine, peer))
+        assert len(mine) == 3_001
+        np.testing.assert_array_equal(mine.z, theirs.z)
+        np.testing.assert_array_equal(mine.observed, theirs.observed)
+        np.testing.assert_array_equal(mine.y, theirs.y)
+
+
+async def test_a_probe_that_comes_too_late_does_no_harm(engines: Engines):
+    await engines.put("one", {"dimension": 4})
+    engine = await engines.get("one")
+    engine.alone.store_answers = True
+    engine.wake()
+    async with asyncio.timeout(5):
+        await until(lambda: not engine.alone.store_answers, "it is set aside")
+    assert not engine.degraded
