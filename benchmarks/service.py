@@ -14,9 +14,10 @@ from .progress import shown
 from .report import Bar, Report, Table
 from .service_rates import SIDES, Rates, measure_rates
 from .service_servers import lacuna, placing, yardstick
-from .service_wrk import CONNECTIONS, Wrk, installed
+from .service_wrk import CONNECTIONS, Wrk
 
 SELECT_JSON, SELECT_COMPACT, REWARD = 1.2, 2.0, 1.2  # times (a), the FastAPI endpoint
+SHAPE = Shape(arms=20, dimension=32, missing=0.1)
 PACKAGES = ("fastapi", "uvicorn", "pydantic", "msgspec", "numpy", "numba")
 
 
@@ -24,7 +25,6 @@ PACKAGES = ("fastapi", "uvicorn", "pydantic", "msgspec", "numpy", "numba")
 class Plan:
     rounds: int = 7
     duration_s: int = 4
-    shape: Shape = Shape()
 
 
 FULL = Plan()
@@ -36,7 +36,7 @@ def measure(quick: bool) -> Report:
     with shown("service") as steps, tempfile.TemporaryDirectory(prefix="lacuna-bench-") as name:
         folder = Path(name)
         steps.plan((plan.rounds + 1) * len(SIDES))
-        wrk = Wrk(folder, plan.shape)
+        wrk = Wrk(folder, SHAPE)
         with ExitStack() as stack:
             urls = {
                 "lacuna": stack.enter_context(lacuna(folder / "data")).url,
@@ -46,7 +46,7 @@ def measure(quick: bool) -> Report:
             rates = measure_rates(
                 wrk,
                 urls,
-                shape=plan.shape,
+                shape=SHAPE,
                 rounds=plan.rounds,
                 duration_s=plan.duration_s,
                 tick=lambda: steps.done("rates"),

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import threading
+from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import IO
@@ -23,8 +24,11 @@ class DidNotStart(Exception):
 class OwnService:
     """Started on entry, ended on exit; `url` is where it answers."""
 
-    def __init__(self, data_dir: Path, *arguments: str) -> None:
+    def __init__(
+        self, data_dir: Path, *arguments: str, environment: Mapping[str, str] | None = None
+    ) -> None:
         self.url = ""
+        self._environment = environment or {}
         self._arguments = ("--data-dir", str(data_dir), *arguments)
         self._said: list[str] = []
         self._known = threading.Event()
@@ -38,7 +42,7 @@ class OwnService:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
-            env=environment,
+            env={**environment, **self._environment},
             start_new_session=True,  # Ctrl-C is for whoever started it, who then ends it
         )
         assert self.process.stdout is not None
