@@ -6,13 +6,11 @@ import argparse
 import json
 import os
 import shutil
-import socket
 import tempfile
 from contextlib import ExitStack
 from dataclasses import fields
 from typing import get_args, get_type_hints
 
-from service.errors import BadSetting
 from service.settings import Settings, variable
 
 EXAMPLES = """\
@@ -49,13 +47,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     settings = given_settings(args)
     from service.api import logs
+    from service.door import Door
     from service.store.embedded import EmbeddedServer
     from service.store.url import describe, parse_url
     from service.supervisor import Supervisor
 
     logs.configure(settings)
     with ExitStack() as stack:
-        listener = stack.enter_context(listen(settings.host, settings.port))
+        door = Door(settings.host, settings.port)
+        stack.callback(door.close)
         if settings.redis_url:
             parse_url(settings.redis_url)
             kept = describe(settings.redis_url)
@@ -68,12 +68,11 @@ def run(args: argparse.Namespace) -> int:
             metrics_dir = tempfile.mkdtemp(prefix="lacuna-metrics-")
             stack.callback(shutil.rmtree, metrics_dir, ignore_errors=True)
             settings = settings.changed({"metrics_dir": metrics_dir})
-        address = url_of(listener)
 
         def announce() -> None:
-            print(banner(address, kept, settings), flush=True)
+            print(banner(door.url, kept, settings), flush=True)
 
-        return Supervisor(listener, settings, announce).run()
+        return Supervisor(door, settings, announce).run()
 
 
 def given_settings(args: argparse.Namespace) -> Settings:
@@ -84,25 +83,6 @@ def given_settings(args: argparse.Namespace) -> Settings:
         if value is not None:
             environment[variable(one.name)] = str(value)
     return Settings.from_environment(environment)
-
-
-def listen(host: str, port: int) -> socket.socket:
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listener = socket.socket(family, socket.SOCK_STREAM)
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        listener.bind((host, port))
-        listener.listen(2_048)
-    except OSError as error:
-        listener.close()
-        raise BadSetting(f"{host}:{port}", f"cannot be listened on: {error.strerror}") from error
-    return listener
-
-
-def url_of(listener: socket.socket) -> str:
-    host, port = listener.getsockname()[:2]
-    host = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(host, f"[{host}]" if ":" in host else host)
-    return f"http://{host}:{port}"
 
 
 def banner(address: str, kept: str, settings: Settings) -> str:

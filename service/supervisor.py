@@ -17,6 +17,7 @@ from collections.abc import Callable
 from time import monotonic
 from types import FrameType
 
+from service.door import Door
 from service.settings import Settings
 
 log = logging.getLogger("lacuna.serve")
@@ -28,7 +29,7 @@ ONE_THREAD = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 
 
 class Worker:
-    def __init__(self, number: int, listener: socket.socket, settings: Settings) -> None:
+    def __init__(self, number: int, door: Door, settings: Settings) -> None:
         self.number = number
         self.started_at = monotonic()
         self.ready = False
@@ -36,7 +37,8 @@ class Worker:
         environment = {**os.environ, **settings.changed({"worker_number": number}).to_environment()}
         for name in ONE_THREAD:  # the matrices are small: threads would only wait for each other
             environment.setdefault(name, "1")
-        fds = (listener.fileno(), theirs.fileno())
+        entrance = door.entrance()
+        fds = (entrance.fileno(), theirs.fileno())
         self.process = subprocess.Popen(
             [
                 *(sys.executable, "-m", "service.worker"),
@@ -47,6 +49,7 @@ class Worker:
             stdin=subprocess.DEVNULL,
             start_new_session=True,  # Ctrl-C is for the parent alone
         )
+        entrance.close()
         theirs.close()
 
     def say(self, number: signal.Signals) -> None:
@@ -55,10 +58,8 @@ class Worker:
 
 
 class Supervisor:
-    def __init__(
-        self, listener: socket.socket, settings: Settings, on_ready: Callable[[], None]
-    ) -> None:
-        self.listener = listener
+    def __init__(self, door: Door, settings: Settings, on_ready: Callable[[], None]) -> None:
+        self.door = door
         self.settings = settings
         self.on_ready = on_ready
         self.workers: dict[int, Worker] = {}
@@ -120,7 +121,7 @@ class Supervisor:
         return max(0.0, min(self._restart_at.values()) - monotonic())
 
     def _start(self, number: int) -> None:
-        worker = Worker(number, self.listener, self.settings)
+        worker = Worker(number, self.door, self.settings)
         self.workers[number] = worker
         self._selector.register(worker.leash, selectors.EVENT_READ, worker)
 
@@ -154,7 +155,7 @@ class Supervisor:
         self._restart_at[worker.number] = monotonic() + self._pause_s
 
     def _end_all(self) -> None:
-        self.listener.close()  # first: or callers would still connect, to nobody
+        self.door.close()  # first: or callers might still connect, to nobody
         for worker in self.workers.values():
             worker.say(signal.SIGTERM)
         deadline_s = monotonic() + self.settings.drain_idle_s + self.settings.drain_s + 10.0
