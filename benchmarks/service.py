@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -9,83 +10,132 @@ from pathlib import Path
 
 from clients.loadtest.bodies import Shape
 
-from . import service_pictures
-from .progress import shown
-from .report import Bar, Report, Table
-from .service_rates import SIDES, Rates, measure_rates
-from .service_servers import lacuna, placing, yardstick
-from .service_wrk import CONNECTIONS, Wrk
+from . import service_report, service_wrk
+from .progress import Steps, shown
+from .report import Report
+from .service_latency import half_load, own_client, sizes
+from .service_load import Load, OwnClient
+from .service_rates import SIDES, measure_rates, worker_rates
+from .service_report import Findings
+from .service_servers import lacuna, yardstick
+from .service_start import starts
+from .service_wrk import Wrk
 
-SELECT_JSON, SELECT_COMPACT, REWARD = 1.2, 2.0, 1.2  # times (a), the FastAPI endpoint
 SHAPE = Shape(arms=20, dimension=32, missing=0.1)
-PACKAGES = ("fastapi", "uvicorn", "pydantic", "msgspec", "numpy", "numba")
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
     rounds: int = 7
     duration_s: int = 4
+    latency_rounds: int = 7
+    latency_s: float = 6.0
+    worker_rounds: int = 3
+    start_rounds: int = 5
+    history_rows: int = 131_072
+    arms: tuple[int, ...] = (10, 50, 300)
+    dimensions: tuple[int, ...] = (16, 64, 128)
+    size_s: float = 6.0
+
+    @property
+    def steps(self) -> int:
+        rates = (self.rounds + 1) * len(SIDES) + self.worker_rounds
+        latency = 2 * self.latency_rounds + 2 * len(self.arms) * len(self.dimensions)
+        return rates + latency + self.start_rounds + 1
 
 
 FULL = Plan()
-QUICK = Plan(rounds=1, duration_s=1)
+QUICK = Plan(
+    rounds=1,
+    duration_s=1,
+    latency_rounds=1,
+    latency_s=1.0,
+    worker_rounds=1,
+    start_rounds=1,
+    history_rows=2_000,
+    arms=(10,),
+    dimensions=(16,),
+    size_s=1.0,
+)
 
 
 def measure(quick: bool) -> Report:
     plan = QUICK if quick else FULL
     with shown("service") as steps, tempfile.TemporaryDirectory(prefix="lacuna-bench-") as name:
-        folder = Path(name)
-        steps.plan((plan.rounds + 1) * len(SIDES))
-        wrk = Wrk(folder, SHAPE)
-        with ExitStack() as stack:
-            urls = {
-                "lacuna": stack.enter_context(lacuna(folder / "data")).url,
-                "fastapi": stack.enter_context(yardstick("fastapi")),
-                "asgi": stack.enter_context(yardstick("asgi")),
-            }
-            rates = measure_rates(
-                wrk,
-                urls,
-                shape=SHAPE,
-                rounds=plan.rounds,
-                duration_s=plan.duration_s,
-                tick=lambda: steps.done("rates"),
-            )
-    return Report(
-        "service",
-        quick,
-        [_rates(rates)],
-        judge(rates, quick),
-        {"placing": placing(), "connections": CONNECTIONS, "rates": rates.to_dict()},
-        lambda path: service_pictures.draw(rates, path),
-        PACKAGES,
-    )
+        steps.plan(plan.steps)
+        found = _measure(plan, Path(name), steps)
+    return service_report.report(found, quick)
 
 
-def judge(rates: Rates, quick: bool) -> list[Bar]:
-    bars = []
-    for side, yard, least in (
-        ("select json", "(a) select", SELECT_JSON),
-        ("select compact", "(a) select", SELECT_COMPACT),
-        ("reward", "(a) reward", REWARD),
-    ):
-        found = rates.over(side, yard)
-        passed = None if quick else found.value >= least
-        bars.append(Bar(f"{side} over {yard}", str(found), f"≥ {least:g}", passed))
-    return bars
-
-
-def _rates(rates: Rates) -> Table:
-    head = ["", "per second", "over (a)", "over (b)"]
-    rows = []
-    for side in SIDES:
-        yard = "(a) reward" if "reward" in side else "(a) select"
-        rows.append(
-            [
-                side,
-                f"{rates.median(side):,.0f}",
-                str(rates.over(side, yard)),
-                f"{rates.over(side, '(b) select').value:.2f}",
-            ]
+def _measure(plan: Plan, folder: Path, steps: Steps) -> Findings:
+    load: Load = Wrk(folder, SHAPE) if service_wrk.installed() else OwnClient(SHAPE)
+    with ExitStack() as stack:
+        urls = {
+            "lacuna": stack.enter_context(lacuna(folder / "one")).url,
+            "fastapi": stack.enter_context(yardstick("fastapi")),
+            "asgi": stack.enter_context(yardstick("asgi")),
+        }
+        rates = measure_rates(
+            load,
+            urls,
+            shape=SHAPE,
+            rounds=plan.rounds,
+            duration_s=plan.duration_s,
+            tick=lambda: steps.done("rates"),
         )
-    return Table(f"Highest rate, {CONNECTIONS} connections, wrk; {placing()}", [head, *rows])
+        half = half_load(
+            urls,
+            rates.median("select json"),
+            shape=SHAPE,
+            rounds=plan.latency_rounds,
+            duration_s=plan.latency_s,
+            tick=lambda: steps.done("latency at half load"),
+        )
+        clients = own_client(
+            load,
+            urls["lacuna"],
+            shape=SHAPE,
+            rounds=plan.latency_rounds,
+            duration_s=plan.duration_s,
+            tick=lambda: steps.done("wrk and our own client"),
+        )
+        cells = sizes(
+            urls["lacuna"],
+            (plan.arms, plan.dimensions),
+            duration_s=plan.size_s,
+            tick=lambda: steps.done("sizes"),
+        )
+    with ExitStack() as stack:
+        # Where they run is the system's choice: two workers need both cores.
+        pair = [
+            stack.enter_context(
+                lacuna(folder / f"workers-{count}", "--workers", str(count), placed=False)
+            ).url
+            for count in (1, 2)
+        ]
+        workers = worker_rates(
+            load,
+            pair,
+            shape=SHAPE,
+            rounds=plan.worker_rounds,
+            duration_s=plan.duration_s,
+            tick=lambda: steps.done("two workers"),
+        )
+    started = starts(
+        folder,
+        rows=plan.history_rows,
+        dimension=SHAPE.dimension,
+        rounds=plan.start_rounds,
+        tick=lambda: steps.done("start with history"),
+    )
+    return Findings(
+        rates,
+        half,
+        clients,
+        cells,
+        workers,
+        started,
+        history_rows=plan.history_rows,
+        cores=os.cpu_count() or 1,
+        generator=load.name,
+    )

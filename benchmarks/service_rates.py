@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from typing import Any
 
 import httpx
@@ -13,10 +14,11 @@ import numpy as np
 
 from clients.loadtest.bodies import Shape, json_tails
 
-from .service_wrk import Wrk
-from .timing import Ratio, ratio
+from .service_load import Load
+from .timing import Floats, Ratio, interleaved, ratio
 
 BATCH = 500
+BATCH_BYTES = 3 << 20
 TIMEOUT_S = 120.0
 
 # (a) is the FastAPI endpoint, (b) the raw ASGI application.
@@ -40,7 +42,7 @@ class Rates:
 
 
 def measure_rates(
-    wrk: Wrk,
+    load: Load,
     urls: dict[str, str],
     *,
     shape: Shape,
@@ -68,13 +70,35 @@ def measure_rates(
                 if where == "lacuna":
                     limit = int(1.6 * seconds * (fastest_reward or 12_000.0))
                     prepare(urls["lacuna"], learner, prefix, limit, shape.dimension)
-            found = wrk.run(urls[where], kind, learner, prefix, seconds, limit=limit)
+            found = load.run(urls[where], kind, learner, prefix, seconds, limit=limit)
             if side == "reward":
                 fastest_reward = max(fastest_reward, found.rate)
             if number:
                 rates.found[side].append(found.rate)
             tick()
     return rates
+
+
+def worker_rates(
+    load: Load,
+    urls: Sequence[str],
+    *,
+    shape: Shape,
+    rounds: int,
+    duration_s: int,
+    tick: Callable[[], None],
+) -> Floats:
+    """Selects per second of each service, (rounds, services)."""
+    learner = f"bench-{uuid.uuid4().hex[:8]}"
+    for url in urls:
+        warm(url, learner, shape)
+
+    def rate(url: str) -> float:
+        # Connections stay with the worker that took them: many, so that each gets its share.
+        prefix = f"{uuid.uuid4().hex[:12]}-"
+        return load.run(url, "json", learner, prefix, duration_s, connections=64).rate
+
+    return interleaved([partial(rate, url) for url in urls], rounds, tick)
 
 
 def warm(url: str, learner: str, shape: Shape, rewards: int = 2_000) -> None:
@@ -87,14 +111,15 @@ def warm(url: str, learner: str, shape: Shape, rewards: int = 2_000) -> None:
 def prepare(
     url: str, learner: str, prefix: str, count: int, dimension: int, *, arms: int = 2
 ) -> None:
-    """Selects with the event ids `prefix`1 to `prefix`count, so that each may be rewarded once."""
+    """Selects with event ids of `prefix` and nine digits from 1, each to be rewarded once."""
     shape = Shape(arms=arms, dimension=dimension)
     tails = json_tails(shape, 64, seed=2)
     start = f'{{"learner":"{learner}","event_id":"{prefix}'.encode()
+    size = max(1, min(BATCH, BATCH_BYTES // (len(tails[0]) + 200)))
     with httpx.Client(base_url=url, timeout=TIMEOUT_S) as http:
-        for first in range(1, count + 1, BATCH):
-            numbers = range(first, min(first + BATCH, count + 1))
-            items = [b'%s%d"%s' % (start, n, tails[n % len(tails)]) for n in numbers]
+        for first in range(1, count + 1, size):
+            numbers = range(first, min(first + size, count + 1))
+            items = [b'%s%09d"%s' % (start, n, tails[n % len(tails)]) for n in numbers]
             _all_good(http, "/select/batch", b'{"requests":[%s]}' % b",".join(items))
 
 
@@ -102,7 +127,7 @@ def reward_all(url: str, learner: str, prefix: str, count: int) -> None:
     with httpx.Client(base_url=url, timeout=TIMEOUT_S) as http:
         for first in range(1, count + 1, BATCH):
             rewards = [
-                {"learner": learner, "event_id": f"{prefix}{n}", "reward": float(n % 10 == 0)}
+                {"learner": learner, "event_id": f"{prefix}{n:09d}", "reward": float(n % 10 == 0)}
                 for n in range(first, min(first + BATCH, count + 1))
             ]
             _all_good(http, "/reward/batch", msgspec.json.encode({"rewards": rewards}))

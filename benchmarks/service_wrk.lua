@@ -1,6 +1,6 @@
 -- wrk -s service_wrk.lua URL -- KIND LEARNER PREFIX BODIES SIZE LIMIT
 -- KIND json: BODIES has one body's end per line; compact: bodies of SIZE bytes, end to end;
--- reward: no file. Every request has an event id of its own, PREFIX and a number.
+-- reward: no file. Every request has an event id of its own, PREFIX and nine digits.
 
 local kind, learner, prefix, limit
 local bodies, count, number = {}, 0, 0
@@ -23,7 +23,7 @@ end
 
 function request()
   number = number + 1
-  local id = prefix .. number
+  local id = prefix .. string.format("%09d", number)
   if kind == "json" then
     local start = '{"learner":"' .. learner .. '","event_id":"' .. id .. '"'
     return wrk.format("POST", "/select", nil, start .. bodies[number % count + 1])
@@ -37,11 +37,10 @@ function request()
     '{"learner":"' .. learner .. '","event_id":"' .. id .. '","reward":' .. paid .. "}")
 end
 
-function done(summary, latency)
+function done(summary)
   local failed = summary.errors.connect + summary.errors.read + summary.errors.write
     + summary.errors.status + summary.errors.timeout
   io.write(string.format(
-    '\nFOUND {"requests":%d,"duration_us":%d,"failed":%d,"p50_us":%d,"p99_us":%d}\n',
-    summary.requests, summary.duration, failed,
-    latency:percentile(50), latency:percentile(99)))
+    '\nFOUND {"requests":%d,"duration_us":%d,"failed":%d}\n',
+    summary.requests, summary.duration, failed))
 end

@@ -6,28 +6,14 @@ import json
 import re
 import shutil
 import subprocess
-from dataclasses import dataclass
 from pathlib import Path
 
 from clients.loadtest.bodies import Shape, compact_bodies, json_tails
 
+from .service_load import CONNECTIONS, POOL, LoadFailed, Rate
 from .service_servers import other_cores
 
 SCRIPT = Path(__file__).with_suffix(".lua")
-CONNECTIONS = 16
-POOL = 64  # bodies that come round again
-
-
-class WrkFailed(Exception):
-    """wrk did not run, or not every answer was a 200."""
-
-
-@dataclass(frozen=True, slots=True)
-class Found:
-    rate: float  # answers per second
-    requests: int
-    p50_ms: float
-    p99_ms: float
 
 
 def installed() -> bool:
@@ -36,6 +22,8 @@ def installed() -> bool:
 
 class Wrk:
     """Bodies on disk, where its script finds them."""
+
+    name = "wrk"
 
     def __init__(self, folder: Path, shape: Shape, *, seed: int = 1) -> None:
         self.json, self.compact = folder / "bodies.jsonl", folder / "bodies.f32"
@@ -54,7 +42,7 @@ class Wrk:
         *,
         connections: int = CONNECTIONS,
         limit: int = 0,
-    ) -> Found:
+    ) -> Rate:
         """Event ids are `prefix` and a number from 1; of kind `reward` at most `limit`."""
         bodies = self.compact if kind == "compact" else self.json
         size = self.compact_size if kind == "compact" else 0
@@ -68,11 +56,11 @@ class Wrk:
         done = subprocess.run(command, capture_output=True, text=True)
         line = re.search(r"^FOUND (.*)$", done.stdout, re.MULTILINE)
         if not line:
-            raise WrkFailed(f"wrk: {done.stderr or done.stdout}")
+            raise LoadFailed(f"wrk: {done.stderr or done.stdout}")
         found = json.loads(line[1])
         if found["failed"]:
-            raise WrkFailed(f"{found['failed']} of {found['requests']} requests failed at {url}")
+            raise LoadFailed(f"{found['failed']} of {found['requests']} requests failed at {url}")
         if kind == "reward" and found["requests"] + connections >= limit:
-            raise WrkFailed(f"{limit:,} events were too few for {duration_s} s of rewards")
+            raise LoadFailed(f"{limit:,} events were too few for {duration_s} s of rewards")
         rate = found["requests"] / (found["duration_us"] / 1e6)
-        return Found(rate, found["requests"], found["p50_us"] / 1e3, found["p99_us"] / 1e3)
+        return Rate(rate, found["requests"])

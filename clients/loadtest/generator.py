@@ -59,7 +59,7 @@ class Generator:
             over = now >= end
             if not closed_loop:
                 while next_due <= now and next_due < end:
-                    waiting.append(self.traffic.new_select(next_due))
+                    waiting.append(self.traffic.new_request(next_due))
                     self._lag.append(now - next_due)
                     next_due += gap * self._random.expovariate(1.0) if poisson else gap
             while later and later[0][0] <= now:
@@ -68,7 +68,7 @@ class Generator:
                 self._send(idle.pop(), waiting.popleft(), now, closed_loop)
             if closed_loop and not over:
                 while idle:
-                    self._send(idle.pop(), self.traffic.new_select(now), now, True)
+                    self._send(idle.pop(), self.traffic.new_request(now), now, True)
             if over:
                 left = waiting or len(idle) < len(self.open) or (step.last and later)
                 if not left or now >= end + self.job.drain_s:

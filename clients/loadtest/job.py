@@ -26,6 +26,7 @@ class Job(msgspec.Struct, frozen=True):
     timeout_s: float = 10.0
     drain_s: float = 30.0
     check: bool = True
+    rewards_only: bool = False  # for events that were made before
     seed: int = 1
     api_key: str = ""
 

@@ -91,8 +91,10 @@ class Traffic:
     def _event_id(self, number: int) -> bytes:
         return b"%s%09d" % (self.job.prefix.encode(), number)
 
-    def new_select(self, due: float) -> Request:
+    def new_request(self, due: float) -> Request:
         self._number += 1
+        if self.job.rewards_only:
+            return Request(REWARD, self._number, due, _value(self._number), True)
         return Request(SELECT, self._number, due, 0.0, True)
 
     def encode(self, request: Request) -> bytes:
