@@ -80,10 +80,9 @@ async def test_a_server_that_hangs_is_waited_for_once_and_then_done_without():
             await started(engines)
             one.signal(signal.SIGSTOP)
             assert (await select(engines, "one", X, "first")).answer.degraded
-            started_s = asyncio.get_running_loop().time()
-            for n in range(50):
-                assert (await select(engines, "one", X, f"alone-{n}")).answer.degraded
-            assert asyncio.get_running_loop().time() - started_s < 1.0  # the timeout alone is 2 s
+            async with asyncio.timeout(30):  # were each to wait for the timeout: 100 s
+                for n in range(50):
+                    assert (await select(engines, "one", X, f"alone-{n}")).answer.degraded
             one.signal(signal.SIGCONT)
             await comes_back(engines, "alone-7")
 
