@@ -77,7 +77,7 @@ class Supervisor:
         self._selector.register(ours, selectors.EVENT_READ)
         before = {
             number: signal.signal(number, self._on_signal)
-            for number in (signal.SIGTERM, signal.SIGINT)
+            for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
         }
         signal.set_wakeup_fd(theirs.fileno(), warn_on_full_buffer=False)
         try:

@@ -149,6 +149,8 @@ class Metrics:
             return
         for name, stats in self._engines.stats.items():
             self._add(name, stats, self._engines.alive.get(name))
+        for name in self._seen.keys() - self._engines.stats.keys():
+            del self._seen[name]
         for name, engine in self._engines.alive.items():
             self._show(name, engine)
 

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+import shlex
 import signal
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -12,7 +15,7 @@ from contextlib import contextmanager
 import httpx
 import pytest
 
-from tests.api.running import Service, service
+from tests.api.running import ROOT, Service, service
 
 ARMS = [{"features": [0.5, None, 1.0]}, {"features": [0.1, 0.3, 0.2]}]
 CLIENTS = 8
@@ -87,7 +90,35 @@ def check_nothing_is_lost(running: Service, callers: Load) -> None:
     assert seen["arms"] == 2 * seen["rounds"]
 
 
-@pytest.mark.parametrize("sign", [signal.SIGTERM, signal.SIGINT])
+def test_what_a_start_prints_can_be_pasted(tmp_path):
+    with service("--data-dir", str(tmp_path)) as running:
+        text = "".join(running.said)
+        assert f"Lacuna is ready at {running.url}" in text
+        assert str(tmp_path) in text
+        commands = [line.strip() for line in text.splitlines() if line.startswith("  curl ")]
+        answers = [
+            subprocess.run(
+                [*shlex.split(command), "--silent"], capture_output=True, text=True, check=True
+            ).stdout
+            for command in commands
+        ]
+    assert '"event_id":"e1"' in answers[0]
+    assert answers[1] == '{"event_id":"e1","status":"recorded"}'
+
+
+def test_a_port_that_is_taken_is_not_shared(running, tmp_path):
+    port = running.url.rpartition(":")[2]
+    second = subprocess.run(
+        [sys.executable, "-m", "service.cli", "serve", "--port", port, "--data-dir", str(tmp_path)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+    )
+    assert second.returncode == 2
+    assert "cannot be listened on" in second.stderr
+
+
+@pytest.mark.parametrize("sign", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_a_stop_under_load_loses_nothing_and_cuts_nobody(tmp_path, sign):
     flags = ("--workers", "2", "--data-dir", str(tmp_path))
     first = Service(*flags)
