@@ -17,6 +17,7 @@ from service import __version__
 COMMANDS = {
     "serve": ("start the service", "service.serve"),
     "simulate": ("measure regret in a synthetic environment", "clients.simulate.command"),
+    "loadtest": ("put load on a running service", "clients.loadtest.command"),
 }
 
 EXAMPLES = """\
