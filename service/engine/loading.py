@@ -31,16 +31,21 @@ async def load(store: LearnerStore, loaded: Loaded, stats: Stats) -> Replica:
         load_model(learner, snapshot)
         replica.position = int(loaded.model[b"position"])
         replica.last_id = loaded.model[b"upto"]
+    # Before the history, so that nobody who waits for the start waits for that.
+    entries = await store.log(replica.last_id)
+    if snapshot is not None:
         kept = int(loaded.model[b"kept"])
         if kept > 0 and learner.policy.refreshes:
-            replica.read_history(_history(store, replica, kept))
+            d, upto = learner.config.dimension, replica.last_id
+            replica.read_history(lambda: _history(store, upto, kept, d))
         else:
             # No row can be completed anew, be it that another policy kept none: S is frozen.
             learner.history.frozen_s = learner.model.s.copy()
             learner.history.frozen_b = learner.model.b.copy()
     try:
-        while entries := await store.log(replica.last_id):
+        while entries:
             await replica.fold(entries)
+            entries = await store.log(replica.last_id)
     except BaseException:
         await replica.give_up()
         raise
@@ -57,16 +62,15 @@ def entries_to_keep(history_limit: int) -> int:
     return history_limit + history_limit // 8 + MARKS
 
 
-async def _history(store: LearnerStore, replica: Replica, kept: int) -> list[Rows] | None:
+async def _history(store: LearnerStore, upto: bytes, kept: int, d: int) -> list[Rows] | None:
     """The rows up to the snapshot that were not frozen, as they stood then; None if some are gone.
 
     They are in the log as they were chosen; those before the last refresh mark are completed with
     it once more. x̄ agrees with x where x was observed, so this gives the same bits as then.
     """
-    upto = replica.last_id
     while True:
         try:
-            return await _read_history(store, upto, kept, replica.configuration.learner.dimension)
+            return await _read_history(store, upto, kept, d)
         except StoreError as error:
             log.warning("learner %s: its history cannot be read yet: %s", store.name, error)
             await asyncio.sleep(READ_AGAIN_S)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 
 import numpy as np
 
@@ -21,6 +21,8 @@ from .own_moments import OwnMoments
 from .stats import Stats
 
 INLINE_ROWS = 2_048  # a refresh of more rows runs in a thread
+
+ReadHistory = Callable[[], Awaitable[list[Rows] | None]]  # None: some of it is gone
 
 
 class Replica:
@@ -146,12 +148,12 @@ class Replica:
         self._late, self._aside = [], None
         self._count_refresh(started)
 
-    def read_history(self, reading: Awaitable[list[Rows] | None]) -> None:
+    def read_history(self, read: ReadHistory) -> None:
         """The rows before the snapshot are not needed until the next refresh: read them aside."""
-        self._aside = asyncio.create_task(self._history_aside(reading))
+        self._aside = asyncio.create_task(self._history_aside(read))
 
-    async def _history_aside(self, reading: Awaitable[list[Rows] | None]) -> None:
-        found = await reading
+    async def _history_aside(self, read: ReadHistory) -> None:
+        found = await read()
         self.incomplete = found is None
         await asyncio.to_thread(self._append, found or [])  # until here nobody else uses it
         self._append(self._late)

@@ -256,16 +256,18 @@ async def test_a_long_history_is_read_beside_requests_and_to_the_bit(engines: En
         )
         await asyncio.gather(*(engine.reward(e, float(rng.normal())) for e in events))
     await engine.run(engine.house.snapshot)
+    engine.house.snapshot = nothing  # type: ignore[method-assign]
+    await play(engines, "one", 10, seed=4, first=3_000, rewarded=1.0)  # after the snapshot
     async with worker(url_of(client)) as other:
         peer = await other.get("one")
         assert peer.replica.busy
-        assert (await select(other, "one", X, "meanwhile")).answer.round == 3_001
+        assert (await select(other, "one", X, "meanwhile")).answer.round == 3_011
         await reward(other, "one", "meanwhile", 1.0)
         await peer.replica.settled()
         await engine.run(engine.flush)
         await engine.replica.settled()
         mine, theirs = (e.replica.learner.history.rows() for e in (engine, peer))
-        assert len(mine) == 3_001
+        assert len(mine) == 3_011
         np.testing.assert_array_equal(mine.z, theirs.z)
         np.testing.assert_array_equal(mine.observed, theirs.observed)
         np.testing.assert_array_equal(mine.y, theirs.y)
