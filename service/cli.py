@@ -16,8 +16,11 @@ from service import __version__
 
 COMMANDS = {
     "serve": ("start the service", "service.serve"),
+    "demo": ("show it at work, with simulated traffic", "clients.demo.command"),
     "simulate": ("measure regret in a synthetic environment", "clients.simulate.command"),
     "loadtest": ("put load on a running service", "clients.loadtest.command"),
+    "replay": ("measure click-through rates on logs of real clicks", "clients.replay.command"),
+    "sample": ("write a synthetic log to try the replay with", "clients.replay.synthetic"),
 }
 
 EXAMPLES = """\

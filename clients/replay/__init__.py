@@ -1,0 +1,1 @@
+"""`lacuna replay`: logs of clicks, the encoder, the paper's protocol, click-through rates."""
