@@ -72,6 +72,7 @@ def run(args: argparse.Namespace) -> int:
         def announce() -> None:
             print(banner(door.url, kept, settings), flush=True)
 
+        print("Starting; the very first start compiles kernels for up to a minute.", flush=True)
         return Supervisor(door, settings, announce).run()
 
 

@@ -16,6 +16,7 @@ import httpx
 import pytest
 
 from tests.api.running import ROOT, Service, service
+from tests.servers import wait_for
 
 ARMS = [{"features": [0.5, None, 1.0]}, {"features": [0.1, 0.3, 0.2]}]
 CLIENTS = 8
@@ -124,7 +125,7 @@ def test_a_stop_under_load_loses_nothing_and_cuts_nobody(tmp_path, sign):
     first = Service(*flags)
     try:
         with load(first.url) as callers:
-            time.sleep(1.0)
+            wait_for(lambda: len(callers.rewarded) > 50, "traffic", 30.0)
             first.process.send_signal(sign)
             assert first.process.wait(30.0) == 0
             time.sleep(0.1)
@@ -132,7 +133,6 @@ def test_a_stop_under_load_loses_nothing_and_cuts_nobody(tmp_path, sign):
         first.end()
     assert callers.cut == []
     assert callers.refused > 0
-    assert len(callers.rewarded) > 50
     with service(*flags) as again:
         check_nothing_is_lost(again, callers)
 
