@@ -1,0 +1,1 @@
+"""A simulated ad market in front of a real service: `lacuna demo`."""
