@@ -286,8 +286,8 @@ class Engine:
     def _leave(self, error: LearnerGone) -> None:
         """Whoever still waits tries again with another engine."""
         if not self.gone and not self._stopping:
-            # Somebody deleted it, or the store lost it: we cannot tell, and nothing was ours to save
-            # but what we decided alone.
+            # Somebody deleted it, or the store lost it: we cannot tell which, and all that was ours
+            # to save is what we decided alone.
             log.log(
                 logging.ERROR if len(self.alone) else logging.WARNING,
                 "%s; starting again from the store, %d decisions made alone are lost",

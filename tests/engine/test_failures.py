@@ -140,7 +140,7 @@ async def test_a_server_that_came_back_empty_is_started_from_anew(caplog):
             await answers_alone(engines, "alone")
             one.start()
             await until(lambda: engine.gone, "the loss is noticed")
-            assert "starting again from the store, without 1 decisions" in caplog.text
+            assert "starting again from the store, 1 decisions made alone are lost" in caplog.text
             with pytest.raises(UnknownLearner):
                 await reward(engines, "one", "alone", 1.0)
             assert engines.stats["one"].reloads == 1
