@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -66,24 +67,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--policies", type=policies, metavar="A,B,C", help="who plays, by short name")
     add("--baseline", choices=POLICIES, default=report.BASELINE, metavar="A", help="default: oful")
     add("--erased", type=shares, metavar="P,…", help="share of entries erased (default: 0.1)")
-    add("--erase", choices=["item", "view"], default="item",
-        help="an impression's holes stay, or are drawn whenever it is shown (default: item)")  # fmt: skip
+    erase_help = "new holes whenever it is shown, or an impression's own (default: view)"
+    add("--erase", choices=["view", "item"], default="view", help=erase_help)
     add("--rounds", type=whole(1, 10**8), metavar="T", help="default: 10,000")
     add("--arms", type=whole(2, 1_000), default=20, metavar="K", help="default: 20")
-    add("--pool", type=whole(1, 10**6), default=1_000, metavar="N",
-        help="clicked, and as many unclicked, that arms are drawn from (default: 1,000)")  # fmt: skip
+    pool_help = "clicked, and as many unclicked, that arms are drawn from (default: 1,000)"
+    add("--pool", type=whole(1, 10**6), default=1_000, metavar="N", help=pool_help)
     add("--seeds", type=seeds, default=seeds("3"), metavar="N|A:B", help="default: 3, from 100")
     add("--encoder", default="autoencoder", metavar="NAME", help="default: autoencoder")
     add("--dimension", type=whole(1, 1_024), default=32, metavar="D", help="default: 32")
-    add("--raw", action="store_true",
-        help="impressions as logged, K after another; fields the log does not know are missing")  # fmt: skip
-    add("--sample-rows", type=whole(1, 10**7), default=100_000, metavar="N",
-        help="impressions kept, drawn from the whole log (default: 100,000)")  # fmt: skip
+    raw_help = "impressions as logged, K after another; fields the log does not know are missing"
+    add("--raw", action="store_true", help=raw_help)
+    sample_help = "impressions kept, drawn from the whole log (default: 100,000)"
+    add("--sample-rows", type=whole(1, 10**7), default=100_000, metavar="N", help=sample_help)
     add("--max-rows", type=whole(1, 10**12), metavar="N", help="read no more than these")
-    add("--concurrency", type=whole(1, 1_024), default=1, metavar="N",
-        help="over HTTP, rounds of a run in flight; above 1, rewards come late (default: 1)")  # fmt: skip
-    add("--jobs", type=whole(1, 1_024), metavar="N",
-        help=f"runs at once (default: all cores; over HTTP {REMOTE_JOBS})")  # fmt: skip
+    flight_help = "over HTTP, rounds of a run in flight; above 1, rewards come late (default: 1)"
+    add("--concurrency", type=whole(1, 1_024), default=1, metavar="N", help=flight_help)
+    jobs_help = f"runs at once (default: all cores; over HTTP {REMOTE_JOBS})"
+    add("--jobs", type=whole(1, 1_024), metavar="N", help=jobs_help)
     add("--out", type=Path, metavar="DIR", help="for page, picture, JSON, encoder and state")
     add("--fresh", action="store_true", help="forget what --out holds of an earlier replay")
     add("--bars", action="store_true", help="check the bounds for Avazu; exit 1 if one is missed")
@@ -117,7 +118,8 @@ def _asked(args: argparse.Namespace) -> tuple[tuple[str, ...], list[Setting]]:
     if args.bars:
         if args.raw or args.erased or args.policies:
             raise BadArgument("--bars: it has policies and erasures of its own")
-        names, erased = bars.POLICIES, bars.ERASED
+        names: tuple[str, ...] = bars.POLICIES
+        erased: tuple[float, ...] = bars.ERASED
     else:
         names = args.policies or DEFAULT_POLICIES
         erased = args.erased or ((0.0,) if args.raw else DEFAULT_ERASED)
@@ -145,8 +147,6 @@ def _wanted(args: argparse.Namespace, setting: Setting) -> Wanted:
 
 def _shortened(setting: Setting, data: Prepared) -> Setting:
     """As many rounds as the log has, unless a number was asked for."""
-    from dataclasses import replace
-
     return replace(setting, rounds=max(1, min(setting.rounds, len(data.clicks) // setting.arms)))
 
 

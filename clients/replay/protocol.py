@@ -32,7 +32,7 @@ class Setting:
     arms: int = 20  # K
     pool: int = 1_000
     erased: float = 0.1  # 1 − p
-    erase: Literal["item", "view"] = "item"  # holes are an impression's own, or new each time
+    erase: Literal["item", "view"] = "view"  # holes are an impression's own, or new each time
     rounds: int = 10_000  # T
 
     def to_dict(self) -> dict[str, Any]:

@@ -11,7 +11,7 @@ import gzip
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 
@@ -65,9 +65,7 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def write(
-    file: io.BufferedIOBase | io.BufferedWriter, rows: int, seed: int, *, compressed: bool
-) -> None:
+def write(file: IO[bytes], rows: int, seed: int, *, compressed: bool) -> None:
     """`rows` lines after the header; the same seed gives the same bytes."""
     stream: Any = gzip.GzipFile("", "wb", 6, file, mtime=0) if compressed else file
     try:
