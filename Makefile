@@ -45,6 +45,7 @@ lock: $(LOCK_TOOLS)/uv-$(UV_VERSION) ## resolve the lock files anew; UPGRADE=1 t
 
 clean: ## remove what these targets made
 	rm -rf $(VENV) $(LOCK_TOOLS) .mypy_cache .pytest_cache .ruff_cache .hypothesis dist
+	find service -name '*.nb[ic]' -delete
 
 $(READY): requirements/dev.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Lacuna needs Python 3.11 or newer; set PYTHON=python3.x")'

@@ -29,17 +29,17 @@ def line(x: Floats) -> str:
     return "| " + " ".join(seen)
 
 
-def question(x: Floats) -> str:
+def question(x: Floats) -> list[str]:
     """All arms of a round, (K, d)."""
-    return "\n".join(map(line, x))
+    return [line(row) for row in x]
 
 
-def answer(x: Floats, arm: int, reward: float) -> str:
+def answer(x: Floats, arm: int, reward: float) -> list[str]:
     """The same with `action:cost:probability` before the arm that was shown; the action's number
     is not read in this format, its place among the lines is."""
     lines = [line(row) for row in x]
     lines[arm] = f"0:{-reward:.6f}:{1.0 / len(x):.6f} {lines[arm]}"
-    return "\n".join(lines)
+    return lines
 
 
 class Vowpal:

@@ -64,7 +64,7 @@ def complete_rows(z, observed, nu, sigma, omega):  # type: ignore[no-untyped-def
             for i in range(n):
                 right[i] = delta[side[i]]
         _gather(source, side, n, matrix)
-        if not _cholesky_solve(matrix, right, n):
+        if not _positive_solve(matrix, right, n):
             _gather(source, side, n, matrix)
             _pseudo_solve(matrix, right, n)
 
@@ -92,29 +92,35 @@ def _gather(source, side, n, matrix):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
-def _cholesky_solve(a, right, n):  # type: ignore[no-untyped-def]
+def _positive_solve(a, right, n):  # type: ignore[no-untyped-def]
     """right ← a⁻¹ right, the lower half of a given and overwritten; False, and right as it was,
-    where a is not safely positive definite."""
+    where a is not safely positive definite.
+
+    a = L D Lᵀ: one division per row and no roots, which is most of the time at n = 3.
+    """
     for i in range(n):
         for j in range(i):
             total = a[i, j]
             for k in range(j):
                 total -= a[i, k] * a[j, k]
-            a[i, j] = total / a[j, j]
+            a[i, j] = total  # L_ij D_j
         pivot = a[i, i]
-        for k in range(i):
-            pivot -= a[i, k] * a[i, k]
+        for j in range(i):
+            entry = a[i, j] * a[j, j]
+            pivot -= a[i, j] * entry
+            a[i, j] = entry  # L_ij
         if not pivot > RELATIVE_ZERO * a[i, i]:
             return False
-        a[i, i] = np.sqrt(pivot)
+        a[i, i] = 1.0 / pivot  # 1 / D_i
     for i in range(n):
         total = right[i]
         for k in range(i):
             total -= a[i, k] * right[k]
-        right[i] = total / a[i, i]
+        right[i] = total
     for i in range(n - 1, -1, -1):
-        right[i] /= a[i, i]
-        for k in range(i):  # row i of the factor, contiguous
+        right[i] *= a[i, i]
+    for i in range(n - 1, -1, -1):
+        for k in range(i):  # row i of L, contiguous
             right[k] -= a[i, k] * right[i]
     return True
 

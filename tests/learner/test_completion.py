@@ -206,7 +206,7 @@ def test_a_row_is_completed_the_same_alone_and_among_others():
 
 
 def test_the_kernels_release_the_gil():
-    for kernel in (complete_rows, completion._cholesky_solve, completion._pseudo_solve):
+    for kernel in (complete_rows, completion._positive_solve, completion._pseudo_solve):
         assert kernel.targetoptions["nogil"]
 
 
