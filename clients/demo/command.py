@@ -70,9 +70,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--pages",
         type=number(0.1, 1_000),
-        default=60.0,
+        default=50.0,
         metavar="R",
-        help="pages per second (default: 60)",
+        help="pages per second (default: 50)",
     )
     parser.add_argument("--seed", type=whole(0, 2**31), default=1, metavar="N", help="of the world")
     parser.add_argument(

@@ -28,8 +28,10 @@ async def test_a_page_asks_every_learner_and_leaves_out_what_is_not_known():
     asked = []
 
     def answer(request):
-        asked.append(json.loads(request.content))
-        return httpx.Response(200, json={"index": len(asked) - 1, "degraded": False})
+        body = json.loads(request.content)
+        asked.extend(body.get("requests", [body]))
+        chosen = {"index": len(asked) - 1, "degraded": False}
+        return httpx.Response(200, json={"results": [chosen]} if "requests" in body else chosen)
 
     async with ad_server(answer) as browser:
         page = (await browser.get("/page", params={"user": 3})).json()
@@ -41,6 +43,21 @@ async def test_a_page_asks_every_learner_and_leaves_out_what_is_not_known():
         {"id": "ad-7", "features": {"a": 0.5}},
         {"id": "ad-9", "features": {}},
     ]
+
+
+async def test_an_item_that_failed_is_a_bad_gateway():
+    def answer(request):
+        error = {
+            "results": [{"error": {"detail": "no such feature"}}],
+            "index": 0,
+            "degraded": False,
+        }
+        return httpx.Response(200, json=error)
+
+    async with ad_server(answer) as browser:
+        said = await browser.get("/page?user=1")
+    assert said.status_code == 502
+    assert "no such feature" in said.json()["detail"]
 
 
 async def test_a_click_is_a_reward_of_its_impression():
