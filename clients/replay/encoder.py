@@ -86,7 +86,7 @@ class Encoder:
                     arrays["centre"],
                     about["mix"],
                 )
-        except (OSError, ValueError, KeyError, TypeError) as error:
+        except (OSError, EOFError, ValueError, KeyError, TypeError) as error:
             raise BadFile(str(path), 1, f"is not an encoder of lacuna replay ({error})") from None
 
 

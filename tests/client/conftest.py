@@ -28,8 +28,10 @@ def serving(folder: Path, **environment: str) -> Iterator[str]:
     log = folder / "log"
     with log.open("wb") as stderr:
         process = subprocess.Popen(
-            [sys.executable, "-m", "service.cli", "serve", "--port", "0", "--workers", "1"]
-            + ["--data-dir", str(folder / "data")],
+            [
+                *(sys.executable, "-m", "service.cli", "serve", "--port", "0", "--workers", "1"),
+                *("--data-dir", str(folder / "data")),
+            ],
             stdout=subprocess.PIPE,
             stderr=stderr,
             text=True,

@@ -146,7 +146,7 @@ def test_an_answer_of_something_else_is_told_as_such(body):
 
 def test_a_proxys_error_page_still_has_its_status():
     client, _ = scripted(httpx.Response(413, content=b"<html>too large</html>"))
-    with client, pytest.raises(Refused, match="413.*too large"):
+    with client, pytest.raises(Refused, match=r"413.*too large"):
         client.select([[1.0]])
 
 
