@@ -26,11 +26,11 @@ SHAPE = Shape(arms=20, dimension=32, missing=0.1)
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    rounds: int = 7
-    duration_s: int = 4
-    latency_rounds: int = 7
-    latency_s: float = 6.0
-    worker_rounds: int = 3
+    rounds: int = 15
+    duration_s: int = 2
+    latency_rounds: int = 9
+    latency_s: float = 4.0
+    worker_rounds: int = 5
     start_rounds: int = 5
     history_rows: int = 131_072
     arms: tuple[int, ...] = (10, 50, 300)
@@ -70,14 +70,15 @@ def measure(quick: bool) -> Report:
 def _measure(plan: Plan, folder: Path, steps: Steps) -> Findings:
     load: Load = Wrk(folder, SHAPE) if service_wrk.installed() else OwnClient(SHAPE)
     with ExitStack() as stack:
-        urls = {
-            "lacuna": stack.enter_context(lacuna(folder / "one")).url,
+        servers = {
+            "lacuna": stack.enter_context(lacuna(folder / "one")),
             "fastapi": stack.enter_context(yardstick("fastapi")),
             "asgi": stack.enter_context(yardstick("asgi")),
         }
+        urls = {name: server.url for name, server in servers.items()}
         rates = measure_rates(
             load,
-            urls,
+            servers,
             shape=SHAPE,
             rounds=plan.rounds,
             duration_s=plan.duration_s,

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
 
 import httpx
 import msgspec
@@ -14,7 +13,8 @@ import numpy as np
 
 from clients.loadtest.bodies import Shape, json_tails
 
-from .service_load import Load
+from .service_load import Load, Rate
+from .service_servers import Running
 from .timing import Floats, Ratio, interleaved, ratio
 
 BATCH = 500
@@ -22,14 +22,17 @@ BATCH_BYTES = 3 << 20
 TIMEOUT_S = 120.0
 
 # (a) is the FastAPI endpoint, (b) the raw ASGI application.
-SIDES = ("select json", "select compact", "reward", "(a) select", "(a) reward", "(b) select")
+# What is compared stands side by side.
+SIDES = ("select compact", "(a) select", "select json", "(b) select", "reward", "(a) reward")
 
 
 @dataclass(slots=True)
 class Rates:
-    """Answers per second in every round, by side."""
+    """Of every round, by side."""
 
-    found: dict[str, list[float]] = field(default_factory=dict)
+    found: dict[str, list[float]] = field(default_factory=dict)  # answers per second
+    worker_us: dict[str, list[float]] = field(default_factory=dict)  # of CPU, per answer
+    store_us: dict[str, list[float]] = field(default_factory=dict)
 
     def median(self, side: str) -> float:
         return float(np.median(self.found[side]))
@@ -37,44 +40,54 @@ class Rates:
     def over(self, side: str, yardstick: str) -> Ratio:
         return ratio(self.found[side], self.found[yardstick])
 
-    def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
+    def cpu_us(self, side: str) -> tuple[float, float]:
+        """Of the worker and of the store, per answer."""
+        return float(np.median(self.worker_us[side])), float(np.median(self.store_us[side]))
+
+    def add(self, side: str, found: Rate, spent_s: tuple[float, float]) -> None:
+        self.found.setdefault(side, []).append(found.rate)
+        for per_answer, seconds in zip((self.worker_us, self.store_us), spent_s, strict=True):
+            per_answer.setdefault(side, []).append(1e6 * seconds / max(1, found.requests))
 
 
 def measure_rates(
     load: Load,
-    urls: dict[str, str],
+    servers: dict[str, Running],
     *,
     shape: Shape,
     rounds: int,
     duration_s: int,
     tick: Callable[[], None],
 ) -> Rates:
-    """`urls` of lacuna, fastapi and asgi."""
+    """`servers`: lacuna, fastapi and asgi."""
     learner = f"bench-{uuid.uuid4().hex[:8]}"
-    warm(urls["lacuna"], learner, shape)
-    rates = Rates({side: [] for side in SIDES})
-    fastest_reward = 0.0
-    for number in range(
-        rounds + 1
-    ):  # the first is to warm up, and to learn how many events it takes
-        order: Sequence[str] = SIDES if number % 2 == 0 else SIDES[::-1]
-        for side in order:
-            prefix = f"{uuid.uuid4().hex[:12]}-"
+    warm(servers["lacuna"].url, learner, shape)
+    rates = Rates()
+    fastest = 10_000.0  # rewards per second; the round that is not counted corrects it
+    for number in range(rounds + 1):
+        seconds = duration_s if number else 1
+        # Made before the round, so that the sides follow each other closely.
+        events, limit = f"{uuid.uuid4().hex[:12]}-", int(1.6 * seconds * fastest)
+        prepare(servers["lacuna"].url, learner, events, limit, shape.dimension)
+        for side in SIDES if number % 2 == 0 else SIDES[::-1]:
             kind = "reward" if "reward" in side else "compact" if "compact" in side else "json"
             where = {"(a)": "fastapi", "(b)": "asgi"}.get(side[:3], "lacuna")
-            limit = 0
-            seconds = duration_s if number else 1
-            if kind == "reward":
-                limit = 10**9
-                if where == "lacuna":
-                    limit = int(1.6 * seconds * (fastest_reward or 12_000.0))
-                    prepare(urls["lacuna"], learner, prefix, limit, shape.dimension)
-            found = load.run(urls[where], kind, learner, prefix, seconds, limit=limit)
-            if side == "reward":
-                fastest_reward = max(fastest_reward, found.rate)
+            ours = side == "reward"
+            server = servers[where]
+            before = server.spent_s()
+            found = load.run(
+                server.url,
+                kind,
+                learner,
+                events if ours else f"{uuid.uuid4().hex[:12]}-",
+                seconds,
+                limit=limit if ours else 10**9,
+            )
+            if ours:
+                fastest = max(fastest, found.rate) if number else found.rate
             if number:
-                rates.found[side].append(found.rate)
+                worker_s, store_s = np.subtract(server.spent_s(), before).tolist()
+                rates.add(side, found, (worker_s, store_s))
             tick()
     return rates
 

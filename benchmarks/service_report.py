@@ -59,6 +59,8 @@ def report(found: Findings, quick: bool) -> Report:
             "generator": found.generator,
             "connections": CONNECTIONS,
             "rates": found.rates.found,
+            "worker_cpu_us": found.rates.worker_us,
+            "store_cpu_us": found.rates.store_us,
             "half_load": found.half.to_dict(),
             "wrk_and_own_client": found.clients.tolist(),
             "one_and_two_workers": found.workers.tolist(),
@@ -104,16 +106,19 @@ def judge(found: Findings, quick: bool) -> list[Bar]:
 
 
 def _rates(found: Findings) -> Table:
-    head = ["", "per second", "over (a)", "over (b)"]
+    head = ["", "per second", "over (a)", "over (b)", "CPU µs, worker", "store"]
     rows = []
     for side in SIDES:
         yard = "(a) reward" if "reward" in side else "(a) select"
+        worker_us, store_us = found.rates.cpu_us(side)
         rows.append(
             [
                 side,
                 f"{found.rates.median(side):,.0f}",
                 str(found.rates.over(side, yard)),
                 f"{found.rates.over(side, '(b) select').value:.2f}",
+                f"{worker_us:,.0f}" if worker_us else "–",
+                f"{store_us:,.0f}" if store_us else "–",
             ]
         )
     title = (

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from clients.serving import OwnService
@@ -51,17 +52,31 @@ def other_cores() -> list[int]:
     return cores()[1:] if len(cores()) > 1 else []
 
 
+@dataclass(frozen=True, slots=True)
+class Running:
+    url: str
+    workers: list[int]  # process ids
+    stores: list[int]
+
+    def spent_s(self) -> tuple[float, float]:
+        """Seconds of CPU until now: the workers', the store's."""
+        return sum(map(cpu_s, self.workers)), sum(map(cpu_s, self.stores))
+
+
 @contextmanager
-def lacuna(data_dir: Path, *arguments: str, placed: bool = True) -> Iterator[OwnService]:
+def lacuna(data_dir: Path, *arguments: str, placed: bool = True) -> Iterator[Running]:
     with OwnService(data_dir, *arguments) as service:
+        started = descendants(service.process.pid)
+        workers = [pid for pid, command in started if "service.worker" in command]
+        others = [pid for pid, _ in started if pid not in workers]
         if placed:
-            for pid, command in descendants(service.process.pid):
-                pin(pid, server_cores() if "service.worker" in command else other_cores())
-        yield service
+            for pid, _ in started:
+                pin(pid, server_cores() if pid in workers else other_cores())
+        yield Running(service.url, workers, others)
 
 
 @contextmanager
-def yardstick(name: str) -> Iterator[str]:
+def yardstick(name: str) -> Iterator[Running]:
     process = subprocess.Popen(
         [sys.executable, "-m", "benchmarks.service_apps", name],
         stdout=subprocess.PIPE,
@@ -74,12 +89,21 @@ def yardstick(name: str) -> Iterator[str]:
         if not found:
             raise RuntimeError(f"the yardstick {name} did not start")
         pin(process.pid, server_cores())
-        yield found[0]
+        yield Running(found[0], [process.pid], [])
     finally:
         process.terminate()
         process.wait()
         if process.stdout is not None:
             process.stdout.close()
+
+
+def cpu_s(pid: int) -> float:
+    """Of one process, all its threads; 0 where the system does not say."""
+    told = Path(f"/proc/{pid}/stat")
+    if not told.is_file():
+        return 0.0
+    fields = told.read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def descendants(pid: int) -> list[tuple[int, str]]:
