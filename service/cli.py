@@ -26,6 +26,8 @@ COMMANDS = {
 EXAMPLES = """\
 examples:
   lacuna serve               the service on port 8080, with a store of its own
+  lacuna demo                a minute of simulated traffic, then a summary and a picture
+  lacuna loadtest URL        load on a running service, and proof that nothing was lost
   lacuna simulate --help     what a simulation can vary
   lacuna simulate            regret of each policy in the default environment
 """

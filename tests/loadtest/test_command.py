@@ -1,4 +1,5 @@
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -100,6 +101,38 @@ def test_ctrl_c_ends_it_with_a_report_and_status_130(service):
     assert "Interrupted" in out
     assert "Traceback" not in err
     assert learners(service.url) == []
+
+
+def test_a_worker_killed_under_load_loses_nothing_that_was_acknowledged(service, tmp_path):
+    process = subprocess.Popen(
+        [
+            *(sys.executable, "-m", "service.cli", "loadtest", service.url, "--quiet"),
+            *("--duration", "4", "--rewards", "1", "--duplicates", "0.2"),
+            *("--reward-delay", "0.2", "--max-errors", "1000000", "--out", str(tmp_path)),
+        ],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    deadline = time.monotonic() + 30.0
+    while not learners(service.url) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    time.sleep(2.0)
+    os.kill(workers_of(service.process.pid)[0], signal.SIGKILL)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 0, out + err
+    told = json.loads((tmp_path / "loadtest.json").read_text())
+    assert told["account"]["errors"].keys() <= {"connection lost"}
+    assert told["account"]["retries"] > 0
+    assert all(line["balanced"] for line in told["ledger"])
+
+
+def workers_of(pid: int) -> list[int]:
+    listed = subprocess.run(
+        ["ps", "-A", "-o", "pid=,ppid=,args="], capture_output=True, text=True, check=True
+    )
+    rows = [line.split(maxsplit=2) for line in listed.stdout.splitlines()]
+    return [int(r[0]) for r in rows if r[1] == str(pid) and "service.worker" in r[2]]
 
 
 def test_a_service_that_is_not_there_is_one_line_and_status_2(capsys):
