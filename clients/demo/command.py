@@ -102,8 +102,8 @@ def run(args: argparse.Namespace) -> int:
 
         draw(scene, args.out)
         print(f"wrote {args.out}")
-    if stopped_by == signal.SIGINT:
-        return 130
+    if stopped_by is not None:
+        return 130 if stopped_by == signal.SIGINT else 0
     return 0 if scene.score.pages and not scene.visitors.failed else 1
 
 

@@ -178,7 +178,8 @@ def chart(
 
 
 def _ticks(most: float) -> list[float]:
-    step = 10.0 ** math.floor(math.log10(most or 1.0))
+    most = most or 1.0
+    step = 10.0 ** math.floor(math.log10(most))
     step *= next(part for part in (0.2, 0.5, 1.0, 2.0) if most / (step * part) <= 5.5)
     return [step * n for n in range(math.ceil(most / step) + 1)]
 

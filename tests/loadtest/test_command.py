@@ -179,4 +179,5 @@ def test_the_ledger_allows_only_what_is_in_doubt(counted, lost):
 
 def test_a_chart_of_nothing_says_so():
     assert "Nothing" in chart([], "seconds")
-    assert "<svg" in chart([("a", "#000", [(0.0, 0.0), (1.0, 0.0)])], "seconds", log=True)
+    for log in (False, True):
+        assert "<svg" in chart([("a", "#000", [(0.0, 0.0), (1.0, 0.0)])], "seconds", log=log)
