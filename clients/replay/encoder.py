@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
@@ -75,7 +76,8 @@ class Encoder:
     @classmethod
     def load(cls, path: Path) -> Encoder:
         try:
-            with np.load(path, allow_pickle=False) as arrays:
+            # NumPy leaves a file open that it opened itself and could not read.
+            with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
                 about = json.loads(arrays["about"].tobytes())
                 if about["format"] != FORMAT:
                     raise ValueError(f"format {about['format']}")
@@ -86,7 +88,7 @@ class Encoder:
                     arrays["centre"],
                     about["mix"],
                 )
-        except (OSError, EOFError, ValueError, KeyError, TypeError) as error:
+        except (OSError, EOFError, ValueError, KeyError, TypeError, BadZipFile) as error:
             raise BadFile(str(path), 1, f"is not an encoder of lacuna replay ({error})") from None
 
 

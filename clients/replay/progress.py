@@ -74,8 +74,8 @@ class _Lines:
 
     def __init__(self, board: Board) -> None:
         self.board = board
-        self.started = self.told = time.monotonic()
-        self.first: int | None = None
+        self.told = time.monotonic()
+        self.before: tuple[float, int] | None = None  # when, and how many had been played
 
     def __call__(self, number: int, done: int, hits: int) -> None:
         self.board.counts[number] = (done, hits)
@@ -84,15 +84,16 @@ class _Lines:
             return
         self.told = now
         played = sum(count for count, _ in self.board.counts)
-        self.first = played if self.first is None else self.first
+        then, earlier = self.before or (now, played)
+        self.before = now, played
         total = sum(job.setting.rounds for job in self.board.jobs)
         rates = ", ".join(
             f"{label} {ctr:.4f}"
             for label in self.board.groups
             if (ctr := self.board.so_far(label)[1]) is not None
         )
-        speed = played / (now - self.started)
-        print(f"{played:,}/{total:,} rounds, {speed:,.0f}/s; CTR {rates}", file=sys.stderr)
+        speed = f", {(played - earlier) / (now - then):,.0f}/s" if now > then else ""
+        print(f"{played:,}/{total:,} rounds{speed}; CTR {rates}", file=sys.stderr)
 
 
 @contextmanager

@@ -6,22 +6,26 @@ answer, and its reward is counted once.
 
 from __future__ import annotations
 
-import asyncio
 import os
-import signal
+import threading
 import time
 import uuid
 from collections.abc import Callable, Sequence
+from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 
-from clients.client import AsyncClient, ClientError, NotFound, Selected
+from clients.client import Client, ClientError, NotFound
 from clients.simulate.players import config_of
 
 from .errors import ServiceFailed
 from .local import SAVE_EVERY_S, rounds_of
 from .prepare import Prepared
 from .protocol import BLOCK_ROUNDS, Block
+from .run import interrupts_noted
 from .state import Job, Progress, Store
+
+TIMEOUT_S = 30.0
+POLL_S = 0.2
 
 Report = Callable[[int, int, int], None]  # number of the job, rounds and hits so far
 
@@ -37,66 +41,69 @@ def run(
     concurrency: int,
 ) -> list[Progress]:
     """All jobs; KeyboardInterrupt after what is in flight has been saved."""
-    try:
-        return asyncio.run(_all(jobs, data, store, report, url, at_once, concurrency))
-    except ClientError as error:
-        raise ServiceFailed(f"--url: {error}") from error
+    key = os.environ.get("LACUNA_API_KEY")
+    # Threads: the async shell of httpx costs more than twice the processor time of this one.
+    with (
+        Client(url, api_key=key, timeout_s=TIMEOUT_S) as client,
+        interrupts_noted() as stop,
+        ThreadPoolExecutor(at_once) as runs,
+        ThreadPoolExecutor(at_once * concurrency) as rounds,
+    ):
 
+        def one(number: int, job: Job) -> Progress:
+            played = _Run(job, data, store, client, stop, rounds, concurrency)
+            return played.play(lambda done, hits: report(number, done, hits))
 
-async def _all(
-    jobs: Sequence[Job],
-    data: Prepared,
-    store: Store,
-    report: Report,
-    url: str,
-    at_once: int,
-    concurrency: int,
-) -> list[Progress]:
-    stop = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    with suppress(ValueError, RuntimeError, NotImplementedError):  # not in the main thread
-        loop.add_signal_handler(signal.SIGINT, stop.set)
-    places = asyncio.Semaphore(at_once)
-    async with AsyncClient(url, api_key=os.environ.get("LACUNA_API_KEY"), timeout_s=30.0) as client:
-
-        async def one(number: int, job: Job) -> Progress:
-            async with places:
-                played = _Run(job, data, store, client, stop)
-                return await played.play(lambda done, hits: report(number, done, hits), concurrency)
-
-        tasks = [asyncio.create_task(one(number, job)) for number, job in enumerate(jobs)]
+        futures = [runs.submit(one, number, job) for number, job in enumerate(jobs)]
         try:
-            results = list(await asyncio.gather(*tasks))
+            _wait(futures)
+        except ClientError as error:
+            raise ServiceFailed(f"--url: {error}") from error
         finally:  # the first to fail ends the others
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
-    if stop.is_set():
+            interrupted = stop.is_set()
+            stop.set()
+    if interrupted:
         raise KeyboardInterrupt
-    return results
+    return [future.result() for future in futures]
+
+
+def _wait(futures: Sequence[Future[Progress]]) -> None:
+    waiting = set(futures)
+    while waiting:  # in steps, so that Ctrl-C is noticed
+        done, waiting = wait(waiting, POLL_S, FIRST_EXCEPTION)
+        for future in done:
+            future.result()
 
 
 class _Run:
     def __init__(
-        self, job: Job, data: Prepared, store: Store, client: AsyncClient, stop: asyncio.Event
+        self,
+        job: Job,
+        data: Prepared,
+        store: Store,
+        client: Client,
+        stop: threading.Event,
+        threads: ThreadPoolExecutor,
+        concurrency: int,
     ) -> None:
         self.job, self.data, self.store, self.client, self.stop = job, data, store, client, stop
+        self.threads, self.concurrency = threads, concurrency
         self.progress = store.load(job)
         self.name = self.progress.learner.decode()
 
-    async def play(self, tick: Callable[[int, int], None], concurrency: int) -> Progress:
+    def play(self, tick: Callable[[int, int], None]) -> Progress:
         progress, total = self.progress, self.job.setting.rounds
         tick(progress.done, int(progress.hits.sum()))
         if progress.done >= total or self.stop.is_set():
             return progress
-        await self._begin()
+        self._begin()
         rounds = rounds_of(self.job, self.data)
         saved = time.perf_counter()
         while progress.done < total and not self.stop.is_set():
             number = progress.done // BLOCK_ROUNDS
             block = rounds.block(number)
             start = time.perf_counter()
-            await self._block(block, number * BLOCK_ROUNDS, concurrency)
+            self._block(block, number * BLOCK_ROUNDS)
             now = time.perf_counter()
             progress.seconds += now - start
             progress.done += len(block.x)
@@ -109,14 +116,14 @@ class _Run:
         self.store.save(self.job, progress)
         if progress.done >= total:
             with suppress(NotFound):
-                await self.client.delete_learner(self.name)
+                self.client.delete_learner(self.name)
         return progress
 
-    async def _begin(self) -> None:
+    def _begin(self) -> None:
         job = self.job
         if self.name:
             try:
-                await self.client.get_learner(self.name)
+                self.client.get_learner(self.name)
                 return
             except NotFound:  # the service has lost it, or it is another service
                 self.progress.hits[:] = False
@@ -129,22 +136,28 @@ class _Run:
             horizon=job.setting.rounds,
             seed=job.seed,
         )
-        await self.client.put_learner(self.name, **config.to_dict())
+        self.client.put_learner(self.name, **config.to_dict())
         self.progress.learner = self.name.encode()
         self.store.save(job, self.progress)
 
-    async def _block(self, block: Block, first: int, concurrency: int) -> None:
+    def _block(self, block: Block, first: int) -> None:
         """`concurrency` rounds in flight; their rewards may be learnt in any order."""
-        waiting = iter(range(len(block.x)))
 
-        async def worker() -> None:
-            for place in waiting:
-                event = f"{self.name}-{first + place}"
-                chosen: Selected = await self.client.select(
-                    block.x[place], learner=self.name, event_id=event
-                )
-                hit = bool(block.paid[place, chosen.index])
-                await self.client.reward(event, float(hit), learner=self.name)
-                self.progress.hits[first + place] = hit
+        def play(place: int) -> None:
+            event = f"{self.name}-{first + place}"
+            chosen = self.client.select(block.x[place], learner=self.name, event_id=event)
+            hit = bool(block.paid[place, chosen.index])
+            self.client.reward(event, float(hit), learner=self.name)
+            self.progress.hits[first + place] = hit
 
-        await asyncio.gather(*(worker() for _ in range(concurrency)))
+        if self.concurrency == 1:
+            for place in range(len(block.x)):
+                play(place)
+            return
+
+        def share(worker: int) -> None:
+            for place in range(worker, len(block.x), self.concurrency):
+                play(place)
+
+        for done in [self.threads.submit(share, worker) for worker in range(self.concurrency)]:
+            done.result()

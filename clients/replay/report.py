@@ -94,8 +94,9 @@ def table(summaries: Sequence[Summary], baseline: str) -> str:
         )
     head = ["policy", "CTR(T), 95 % band", f"over {baseline}", "µs/round"]
     seeds = summaries[0].seeds
+    counted = f"{len(seeds)} seeds from {seeds[0]}" if len(seeds) > 1 else f"seed {seeds[0]}"
     return "\n\n".join(
-        f"{describe(setting)}, {len(seeds)} seeds from {seeds[0]}\n{aligned([head, *body])}"
+        f"{describe(setting)}, {counted}\n{aligned([head, *body])}"
         for setting, body in rows.items()
     )
 

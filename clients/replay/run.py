@@ -43,7 +43,7 @@ def run(
 
 
 def _here(jobs: Sequence[Job], data: Prepared, store: Store, report: Report) -> list[Progress]:
-    with _interrupts_noted() as stopped:
+    with interrupts_noted() as stopped:
         results = [
             play(job, data, store, partial(report, number), stopped.is_set)
             for number, job in enumerate(jobs)
@@ -134,7 +134,7 @@ def _one_thread_each() -> Iterator[None]:
 
 
 @contextmanager
-def _interrupts_noted() -> Iterator[threading.Event]:
+def interrupts_noted() -> Iterator[threading.Event]:
     """Ctrl-C sets the event, so that nothing is cut in the middle."""
     noted = threading.Event()
     if threading.current_thread() is not threading.main_thread():
@@ -150,7 +150,7 @@ def _interrupts_noted() -> Iterator[threading.Event]:
 @contextmanager
 def _interrupts_ignored() -> Iterator[None]:
     """A process started meanwhile inherits it."""
-    with _interrupts_noted():
+    with interrupts_noted():
         if threading.current_thread() is threading.main_thread():
             signal.signal(signal.SIGINT, signal.SIG_IGN)
         yield

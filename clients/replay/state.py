@@ -7,6 +7,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
@@ -66,11 +67,15 @@ class Store:
     def load(self, job: Job) -> Progress:
         new = Progress(np.zeros(job.setting.rounds, dtype=np.bool_))
         try:
-            with np.load(self._path(job), allow_pickle=False) as saved:
+            # NumPy leaves a file open that it opened itself and could not read.
+            with (
+                self._path(job).open("rb") as file,
+                np.load(file, allow_pickle=False) as saved,
+            ):
                 hits = np.unpackbits(saved["hits"], count=job.setting.rounds).astype(np.bool_)
                 done, seconds = int(saved["done"]), float(saved["seconds"])
                 return Progress(hits, done, saved["learner"].tobytes(), seconds)
-        except (OSError, ValueError, KeyError, EOFError):
+        except (OSError, ValueError, KeyError, EOFError, BadZipFile):
             return new  # never begun, or its file was cut short
 
     def save(self, job: Job, progress: Progress) -> None:

@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import brentq
 
 from .arguments import whole
 from .datasets.avazu import HEADER, MISSING
@@ -21,7 +23,8 @@ from .errors import BadArgument
 
 MARK = "synthetic-"
 CLICK_RATE = 0.17  # as in the real file
-SPREAD = 1.2  # of the planted log odds
+STRENGTH = 1.3  # of the planted effects, in log odds
+TRIALS = 4_000
 CHUNK_ROWS = 10_000
 DAYS, HOURS = 10, 24
 
@@ -100,6 +103,8 @@ class _World:
         self.app_effect = rng.standard_normal(len(self.apps))
         self.ad_effect = group[np.arange(200) % 20] + 0.5 * rng.standard_normal(200)
         self.hour_effect = 0.3 * np.cos(np.arange(HOURS) / HOURS * 2 * np.pi)
+        drawn = [self._effect(*self._drawn(rng)) for _ in range(TRIALS)]
+        self.intercept = _intercept(np.array(drawn))
 
     def _places(
         self, rng: np.random.Generator, ids: int, domains: int, categories: int
@@ -122,15 +127,21 @@ class _World:
             str(15 + 8 * (group % 9)),
         ]
 
-    def row(self, number: int, rng: np.random.Generator) -> str:
-        in_app = rng.random() < 0.36
+    def _drawn(self, rng: np.random.Generator) -> tuple[bool, int, int, int]:
+        """Whether in an app, which app or site, which ad, at what hour."""
+        in_app = bool(rng.random() < 0.36)
         place = _zipf(rng, len(self.apps) if in_app else len(self.sites))
-        ad, model = _zipf(rng, len(self.ads)), _zipf(rng, len(self.models))
-        day, hour = rng.integers(DAYS), int(rng.integers(HOURS))
+        return in_app, place, _zipf(rng, len(self.ads)), int(rng.integers(HOURS))
+
+    def _effect(self, in_app: bool, place: int, ad: int, hour: int) -> float:
         effect = self.app_effect[place] if in_app else self.site_effect[place]
-        logit = effect + self.ad_effect[ad] + self.hour_effect[hour]
-        odds = CLICK_RATE / (1.0 - CLICK_RATE) * np.exp(SPREAD * (logit - 0.9 * SPREAD) / 1.8)
-        clicked = rng.random() < odds / (1.0 + odds)
+        return float(STRENGTH * (effect + self.ad_effect[ad] + self.hour_effect[hour]))
+
+    def row(self, number: int, rng: np.random.Generator) -> str:
+        in_app, place, ad, hour = self._drawn(rng)
+        logit = self.intercept + self._effect(in_app, place, ad, hour)
+        clicked = rng.random() < 1.0 / (1.0 + np.exp(-logit))
+        model, day = _zipf(rng, len(self.models)), rng.integers(DAYS)
         none = tuple(MISSING[name] for name in ("site_id", "site_domain", "site_category"))
         no_app = tuple(MISSING[name] for name in ("app_id", "app_domain", "app_category"))
         site = none if in_app else self.sites[place]
@@ -154,6 +165,12 @@ class _World:
             *self.ads[ad],
         ]
         return ",".join(fields) + "\n"
+
+
+def _intercept(effects: NDArray[np.float64]) -> float:
+    """So that clicks are as frequent as in the real file."""
+    found = brentq(lambda a: (1.0 / (1.0 + np.exp(-a - effects))).mean() - CLICK_RATE, -30.0, 30.0)
+    return float(found)
 
 
 def _hash(rng: np.random.Generator) -> str:
