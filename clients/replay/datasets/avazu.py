@@ -27,7 +27,7 @@ MISSING = {
     "device_id": "a99f214a",
     "C20": "-1",
 }
-HOLES = [(COLUMNS.index(name), value) for name, value in MISSING.items()]
+PLACEHOLDERS = [MISSING.get(name, "") for name in COLUMNS[FIRST:]]
 
 
 def stream(files: Files) -> Iterator[Impression]:
@@ -36,15 +36,20 @@ def stream(files: Files) -> Iterator[Impression]:
         hour = row[HOUR]
         if len(hour) != 8 or not hour.isdigit():
             raise BadFile(source.name, line, f"hour must be YYMMDDHH, not {hour[:20]!r}")
-        fields: list[str | None] = [hour[6:], *row[FIRST:]]
-        for column, value in HOLES:
-            if row[column] == value or not row[column]:
-                fields[column - FIRST + 1] = None
-        yield Impression(bit(row[CLICK], source, line, "click"), tuple(fields))
+        yield Impression(bit(row[CLICK], source, line, "click"), tuple(row[HOUR:]))
 
 
 def complete(rows: Sequence[Row], files: Files) -> list[Row]:
-    return list(rows)
+    return [
+        (
+            (hour or "")[6:],
+            *(
+                None if value in ("", placeholder) else value
+                for value, placeholder in zip(fields, PLACEHOLDERS, strict=True)
+            ),
+        )
+        for hour, *fields in rows
+    ]
 
 
 AVAZU = Dataset(

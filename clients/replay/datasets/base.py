@@ -70,9 +70,9 @@ def table(source: Source, columns: int, *, delimiter: str = ",", skip: int = 0) 
     quoting: Any = csv.QUOTE_MINIMAL if quote else csv.QUOTE_NONE
     rows = csv.reader(source.lines(), delimiter=delimiter, quotechar=quote, quoting=quoting)
     try:
+        for _ in range(skip):
+            next(rows, None)
         for row in rows:
-            if rows.line_num <= skip:
-                continue
             if len(row) != columns:
                 raise BadFile(
                     source.name, rows.line_num, f"has {len(row)} columns, not {columns}: cut short?"
