@@ -14,7 +14,7 @@ from .report import Outcome
 WIDTH, HEIGHT = 860, 260
 LEFT, RIGHT, TOP, BOTTOM = 64, 84, 12, 34
 
-# Okabe and Ito's palette; every line is also named at its end.
+# Okabe and Ito's palette.
 BLUE, ORANGE, RED, GREEN = "#0072B2", "#E69F00", "#D55E00", "#009E73"
 
 Points = Sequence[tuple[float, float]]
@@ -150,29 +150,23 @@ def chart(
             f"<line class='rule' x1='{LEFT}' x2='{WIDTH - RIGHT}' y1='{y:.1f}' y2='{y:.1f}'/>"
             f"<text x='{LEFT - 6}' y='{y + 4:.1f}' text-anchor='end'>{tick:,.6g}</text>"
         )
-    for number in range(6):
-        x, _ = place(x_most * number / 5, low)
-        parts.append(
-            f"<text x='{x:.1f}' y='{HEIGHT - BOTTOM + 16}' text-anchor='middle'>"
-            f"{x_name(x_most * number / 5)}</text>"
-        )
+    for at in _ticks(x_most):
+        x, _ = place(at, low)
+        if at <= x_most:
+            parts.append(
+                f"<text x='{x:.1f}' y='{HEIGHT - BOTTOM + 16}' text-anchor='middle'>"
+                f"{x_name(at)}</text>"
+            )
     parts.append(
         f"<text x='{(LEFT + WIDTH - RIGHT) / 2}' y='{HEIGHT - 4}' text-anchor='middle'>"
         f"{escape(x_label)}</text>"
     )
-    ends: list[float] = []
-    for name, colour, line in lines:
-        if not line:
-            continue
-        spots = [place(x, y) for x, y in line]
-        path = "M" + "L".join(f"{x:.1f},{y:.1f}" for x, y in spots)
-        x, y = spots[-1]
-        while any(abs(y - other) < 12 for other in ends):
-            y += 12
-        ends.append(y)
+    for number, (name, colour, line) in enumerate(one for one in lines if one[2]):
+        path = "M" + "L".join(f"{x:.1f},{y:.1f}" for x, y in (place(*point) for point in line))
         parts.append(
             f"<path d='{path}' stroke='{colour}'/>"
-            f"<text x='{x + 5:.1f}' y='{y + 4:.1f}' style='fill:{colour}'>{escape(name)}</text>"
+            f"<text x='{WIDTH - RIGHT + 10}' y='{TOP + 4 + 15 * number}' style='fill:{colour}'>"
+            f"{escape(name)}</text>"
         )
     return "".join([*parts, "</svg>"])
 
