@@ -72,7 +72,7 @@ class Statistics(Learner):
     mean_reward: float | None
     arms: int
     observed_rate: list[float]
-    p_hat: float
+    p_hat: float | None
     defaults: int
     duplicates: int
     late: int

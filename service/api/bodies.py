@@ -18,6 +18,14 @@ from .problems import bad_arms, bad_json
 
 MAX_ID = 128
 COMPACT = b"application/vnd.lacuna.f32"
+
+
+def is_compact(content_type: bytes) -> bool:
+    if content_type == COMPACT:
+        return True
+    return content_type.partition(b";")[0].strip().lower() == COMPACT
+
+
 HEADER_BYTES = 4  # uint16 K, uint16 d
 
 Id = Annotated[str, Meta(min_length=1, max_length=MAX_ID)]
@@ -120,6 +128,9 @@ class Reader:
 
     def compact(self, body: bytes, query: bytes) -> SelectRequest:
         asked = _query(query)
+        for name in asked:
+            if name not in ("learner", "event_id", "explain", "dry_run"):
+                raise BadRequest(name, "is not a field of this request")
         if len(body) < HEADER_BYTES:
             raise BadRequest("body", "must begin with uint16 K and uint16 d")
         count, d = int.from_bytes(body[:2], "little"), int.from_bytes(body[2:4], "little")
@@ -136,6 +147,8 @@ class Reader:
             _checked_id(asked.get("event_id"), "event_id"),
             self.positions[:count],
             _checked(values.astype(np.float64)),
+            explain=_flag(asked, "explain"),
+            dry_run=_flag(asked, "dry_run"),
         )
 
     def reward(self, text: bytes | msgspec.Raw) -> RewardBody:
@@ -214,6 +227,13 @@ def _query(query: bytes) -> dict[str, str]:
         return dict(parse_qsl(query.decode("ascii"), keep_blank_values=True, errors="strict"))
     except UnicodeDecodeError:
         raise BadRequest("query", "is not valid UTF-8") from None
+
+
+def _flag(asked: dict[str, str], name: str) -> bool:
+    given = asked.get(name, "false")
+    if given not in ("true", "false"):
+        raise BadRequest(name, "must be true or false")
+    return given == "true"
 
 
 def _refuse_in_query(query: bytes) -> None:

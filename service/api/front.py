@@ -124,10 +124,11 @@ class Front:
             return _failure(request)
 
     async def _hot_asgi(self, request: Request, receive: Receive) -> Reply:
-        if request.method != "POST":
-            problem = problems.of_status(405, "only POST is allowed here")
-            return Reply(405, problem.encoded(), [(b"allow", b"POST")])
         try:
+            self._check_key(request)
+            if request.method != "POST":
+                problem = problems.of_status(405, "only POST is allowed here")
+                return Reply(405, problem.encoded(), [(b"allow", b"POST")])
             await request.read_body(receive, self.max_body_bytes)
         except LacunaError as error:
             return _refusal(error)
@@ -136,9 +137,14 @@ class Front:
     async def _pass_on(self, request: Request, scope: Scope, receive: Receive, send: Send) -> int:
         """Everything else: FastAPI, with the body read and within its limit."""
         status = 0
+        head = request.method == "HEAD"
+        if head:
+            scope["method"] = "GET"
 
         async def send_on(message: Message) -> None:
             nonlocal status
+            if head and message["type"] == "http.response.body":
+                message = {**message, "body": b""}
             if message["type"] == "http.response.start":
                 status = message["status"]
                 message["headers"] = [*message["headers"], (b"x-request-id", request.id)]

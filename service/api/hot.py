@@ -12,7 +12,7 @@ import msgspec
 from service.errors import LacunaError
 
 from . import problems
-from .bodies import COMPACT, Reader
+from .bodies import Reader, is_compact
 from .calls import Calls, ErrorAnswer
 from .front import Handler
 from .request import Request
@@ -23,7 +23,7 @@ encode = msgspec.json.Encoder().encode
 
 def handlers(calls: Calls, reader: Reader) -> dict[str, Handler]:
     async def select(request: Request) -> bytes:
-        if request.content_type == COMPACT:
+        if is_compact(request.content_type):
             asked = reader.compact(request.body, request.query)
         else:
             request.require_json()

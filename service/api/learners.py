@@ -18,6 +18,8 @@ from .openapi import BYTES, refusals
 
 _T = TypeVar("_T")
 
+KEPT_DECISIONS = 200  # more are not kept
+
 router = APIRouter(prefix="/learners", tags=["learners"])
 
 
@@ -96,12 +98,12 @@ async def get_model(name: Name, engines: Here) -> dict[str, Any]:
 
 @router.get("/{name}/decisions", responses=refusals(401, 404, 422, 503))
 async def get_decisions(
-    name: Name, engines: Here, limit: Annotated[int, Query(ge=1, le=200)] = 50
+    name: Name, engines: Here, limit: Annotated[int, Query(ge=1)] = 50
 ) -> schemas.Decisions:
     """The latest decisions, newest first, each with its reward where it came."""
 
     async def view(engine: Engine) -> list[dict[str, Any]]:
-        return await views.recent_decisions(engine, limit)
+        return await views.recent_decisions(engine, min(limit, KEPT_DECISIONS))
 
     return schemas.Decisions.model_validate({"decisions": await fresh(engines, name, view)})
 

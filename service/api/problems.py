@@ -83,8 +83,8 @@ def bad_json(error: Exception, body: bytes) -> BadRequest:
     field = place.rstrip("`").removeprefix("$").removeprefix(".")
     if not isinstance(error, msgspec.ValidationError):
         if not_finite := _first_constant(body):
-            return BadRequest(not_finite, "must be a finite number, or null where missing")
-        return BadRequest("body", text[0].lower() + text[1:])
+            return BadRequest(not_finite, "must be a finite number")
+        return BadRequest("body", f"is not JSON: {text}")
     if unknown := re.fullmatch(r"Object contains unknown field `(.*)`", text, re.DOTALL):
         text, field = "is not a field of this request", _joined(field, unknown[1])
     elif missing := re.fullmatch(r"Object missing required field `(.*)`", text):

@@ -240,7 +240,7 @@ class LearnerStatistics(Learner):
     mean_reward: float | None
     arms: int = Field(description="All arms seen, chosen or not: N")
     observed_rate: list[float] = Field(description="Per feature.")
-    p_hat: float
+    p_hat: float | None
     defaults: int
     duplicates: int
     late: int

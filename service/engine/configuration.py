@@ -55,6 +55,8 @@ class Configuration:
             learnt.pop("constants", None)
         if learnt.get("seed") is None:
             learnt["seed"] = secrets.randbits(53)  # exact in every JSON reader
+        if learnt.get("preset") == "paper" and learnt.get("missingness") in (None, "per_feature"):
+            learnt["missingness"] = "uniform"  # the paper knows no other
         try:
             learner = LearnerConfig.from_dict(learnt)
         except BadInput as error:

@@ -36,7 +36,7 @@ async def statistics(engine: Engine) -> dict[str, Any]:
         "mean_reward": model.sum_y / model.count if model.count else None,
         "arms": moments.arms,
         "observed_rate": rates.tolist(),
-        "p_hat": observed_rate(moments),
+        "p_hat": observed_rate(moments) if moments.arms else None,
         "defaults": counted["defaults"],
         "duplicates": counted["duplicates"],
         "late": counted["late"],
