@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 from types import TracebackType
 
 from service.errors import StoreDown
 from service.store.errors import StoreDenied, StoreUnavailable
+
+log = logging.getLogger("lacuna.engine")
 
 
 class _StoreErrors:
@@ -19,7 +22,9 @@ class _StoreErrors:
         traceback: TracebackType | None,
     ) -> None:
         if isinstance(error, StoreUnavailable | StoreDenied):
-            raise StoreDown(str(error)) from error
+            # Where the store is, and what it said, is for the log, not for callers.
+            log.warning("%s", error)
+            raise StoreDown("the store does not answer") from error
 
 
 def store_errors() -> _StoreErrors:

