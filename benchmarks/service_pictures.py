@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from matplotlib import rc_context
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from clients.simulate.picture import DPI, INK, STYLE
 
@@ -39,6 +40,7 @@ def _draw_rates(axes: Axes, found: Findings) -> None:
     axes.set_yticks(place, SIDES)
     axes.set_xlabel("answers per second, one worker, with quartiles")
     axes.xaxis.set_major_formatter("{x:,.0f}")
+    axes.xaxis.set_major_locator(MaxNLocator(5))
     axes.set_title("(a) bare FastAPI, (b) raw ASGI", loc="left")
 
 
@@ -52,6 +54,7 @@ def _draw_sizes(axes: Axes, found: Findings) -> None:
         axes.scatter(values, place, color=colour, s=22, label=label, zorder=2)
     axes.set_xscale("log")
     axes.set_yticks(place, [f"{cell.arms}, {cell.dimension} {cell.body}" for cell in cells])
-    axes.set_xlabel("ms at half of the highest rate, open loop, by K, d and body")
+    axes.set_xlabel("ms at half of the highest rate, open loop")
+    axes.set_ylabel("K, d, body")
     axes.xaxis.set_major_formatter("{x:g}")
     axes.legend(frameon=False)
