@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import argparse
+import asyncio
 import json
+import logging
 import os
 import shutil
 import tempfile
 from contextlib import ExitStack
 from dataclasses import fields
-from typing import get_args, get_type_hints
+from typing import Any, get_args, get_type_hints
 
 from service.settings import Settings, variable
+
+log = logging.getLogger("lacuna.serve")
 
 EXAMPLES = """\
 Every option is also an environment variable: --redis-url is LACUNA_REDIS_URL. API keys come only
@@ -71,9 +75,27 @@ def run(args: argparse.Namespace) -> int:
 
         def announce() -> None:
             print(banner(door.url, kept, settings), flush=True)
+            if (problem := asyncio.run(store_problem(settings.redis_url))) is not None:
+                log.warning("selects and rewards will fail until the store answers: %s", problem)
 
         print("Starting; the very first start compiles kernels for up to a minute.", flush=True)
         return Supervisor(door, settings, announce).run()
+
+
+async def store_problem(url: str) -> str | None:
+    """Why the store does not answer, or None: a mistyped URL should not pass for a start."""
+    from service.store.connect import connect, translate_errors
+    from service.store.errors import StoreError
+
+    client: Any = connect(url, timeout_s=2.0)
+    try:
+        with translate_errors():
+            await client.ping()
+    except StoreError as error:
+        return str(error)
+    finally:
+        await client.aclose()
+    return None
 
 
 def given_settings(args: argparse.Namespace) -> Settings:
