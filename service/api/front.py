@@ -138,8 +138,8 @@ class Front:
         """Everything else: FastAPI, with the body read and within its limit."""
         status = 0
         head = request.method == "HEAD"
-        if head:
-            scope["method"] = "GET"
+        if head:  # in a copy: the server must know that no body is to follow
+            scope = {**scope, "method": "GET"}
 
         async def send_on(message: Message) -> None:
             nonlocal status

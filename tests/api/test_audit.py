@@ -6,7 +6,7 @@ import struct
 
 import httpx
 
-from tests.api.running import service
+from tests.api.running import Service, service
 
 COMPACT = "application/vnd.lacuna.f32"
 
@@ -32,11 +32,12 @@ def test_more_decisions_than_are_kept_may_be_asked_for(http: httpx.Client):
     assert answer.status_code == 200
 
 
-def test_head_is_get_without_its_body(http: httpx.Client):
+def test_head_is_get_without_its_body(running: Service, http: httpx.Client):
     for path in ("/health/live", "/health/ready", "/metrics", "/", "/learners"):
         answer = http.head(path)
         assert answer.status_code == 200, path
         assert answer.content == b""
+    assert "Traceback" not in "".join(running.logged)
 
 
 def test_a_compact_select_takes_the_flags_of_a_long_one_and_no_others(http: httpx.Client):

@@ -28,6 +28,7 @@ def test_an_arm_is_chosen_and_the_answer_has_every_field(http, learner):
 
 
 def test_without_a_name_the_learner_is_the_default_one(http):
+    http.delete("/learners/default")  # others may have given it another dimension
     answer = http.post("/select", json={"arms": [{"features": [1.0, 2.0]}]})
     assert answer.json()["learner"] == "default"
 
