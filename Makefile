@@ -4,6 +4,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+CHECKS := $(VENV)/.checks
 
 LOCK_TOOLS := .tools
 UV_VERSION := 0.13.8
@@ -24,7 +25,7 @@ run: $(READY) ## start the service
 demo: $(READY) ## start the service with simulated traffic
 	@$(BIN)/lacuna demo $(ARGS)
 
-test: $(READY) ## run the tests; ARGS="-k name" narrows them
+test: $(CHECKS) ## run the tests; ARGS="-k name" narrows them
 	@$(BIN)/python -m pytest $(ARGS)
 
 bench: $(READY) ## measure speed and regret against peers
@@ -41,7 +42,11 @@ format: $(READY) ## rewrite files into the agreed style
 
 lock: $(LOCK_TOOLS)/uv-$(UV_VERSION) ## resolve the lock files anew; UPGRADE=1 takes newer versions
 	$(LOCK) --output-file requirements/runtime.lock
-	$(LOCK) --extra dev --constraints requirements/runtime.lock --output-file requirements/dev.lock
+	$(LOCK) --extra clients --constraints requirements/runtime.lock \
+		--output-file requirements/clients.lock
+	$(LOCK) --extra dev --constraints requirements/clients.lock --output-file requirements/dev.lock
+	$(LOCK) --extra dev --extra checks --constraints requirements/dev.lock \
+		--output-file requirements/checks.lock
 
 clean: ## remove what these targets made
 	rm -rf $(VENV) $(LOCK_TOOLS) .mypy_cache .pytest_cache .ruff_cache .hypothesis dist
@@ -54,6 +59,13 @@ $(READY): requirements/dev.lock pyproject.toml
 	@echo "Installing into $(VENV) ..."
 	@$(BIN)/python -m pip install --quiet --require-hashes --requirement requirements/dev.lock
 	@$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
+	@$(BIN)/python -m pip check
+	@touch $@
+
+# Only the tests need these: whoever wants to run the service should not wait for them.
+$(CHECKS): $(READY) requirements/checks.lock
+	@echo "Installing what the tests need besides ..."
+	@$(BIN)/python -m pip install --quiet --require-hashes --requirement requirements/checks.lock
 	@$(BIN)/python -m pip check
 	@touch $@
 
