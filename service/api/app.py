@@ -15,7 +15,7 @@ from service.engine.registry import Engines
 from service.errors import BadRequest, LacunaError
 from service.settings import Settings
 
-from . import learners, openapi, operations, problems
+from . import dashboard, learners, openapi, operations, problems
 from .metrics import Metrics
 
 
@@ -35,6 +35,8 @@ def build(
     app.state.engines = engines
     app.state.metrics = metrics
     app.state.settings = settings
+    app.state.page = dashboard.read_files()
+    app.include_router(dashboard.router)
     app.include_router(operations.router)
     app.include_router(learners.router)
     app.add_exception_handler(LacunaError, refused)
@@ -70,7 +72,8 @@ async def failed(_: Request, __: Exception) -> Response:
 def methods_of(request: Request) -> list[str]:
     """All of a path; the framework names only those of the first route that matches it."""
     found: set[str] = set()
-    for route in (*operations.router.routes, *learners.router.routes):
+    routers = (dashboard.router, operations.router, learners.router)
+    for route in (route for router in routers for route in router.routes):
         if isinstance(route, Route) and route.matches(request.scope)[0] is not Match.NONE:
             found |= route.methods or set()
     return sorted(found)

@@ -7,18 +7,21 @@ from collections.abc import Iterable
 
 from service.errors import NotAllowed
 
-OPEN = "/health/"
+# The page's files hold no data. Its address itself answers 401 as well, but in its own way.
+OPEN = ("/health/", "/page/")
+ASKS_ITSELF = "/"
 
 
 class Keys:
     def __init__(self, keys: Iterable[str]) -> None:
         self._keys = [key.encode() for key in keys]
 
-    def __bool__(self) -> bool:
-        return bool(self._keys)
+    def guard(self, path: str) -> bool:
+        """Whether a call needs a key before anything else."""
+        return bool(self._keys) and path != ASKS_ITSELF and not path.startswith(OPEN)
 
-    def check(self, path: str, authorization: bytes, x_api_key: bytes) -> None:
-        if path.startswith(OPEN):
+    def check(self, authorization: bytes, x_api_key: bytes) -> None:
+        if not self._keys:
             return
         scheme, _, token = authorization.partition(b" ")
         bearer = token.strip() if scheme.lower() == b"bearer" else b""

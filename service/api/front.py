@@ -173,8 +173,8 @@ class Front:
         return status
 
     def _check_key(self, request: Request) -> None:
-        if self.keys:
-            self.keys.check(request.path, request.authorization, request.x_api_key)
+        if self.keys.guard(request.path):
+            self.keys.check(request.authorization, request.x_api_key)
 
     async def _send(self, send: Send, request: Request, reply: Reply) -> int:
         headers = self.headers(request, reply)

@@ -1,9 +1,8 @@
-"""Health, metrics, and the front page."""
+"""Health and metrics."""
 
 from __future__ import annotations
 
 from fastapi import APIRouter, Request, Response
-from fastapi.responses import HTMLResponse
 
 from service.errors import StoreDown, Unavailable
 
@@ -13,28 +12,7 @@ from .openapi import refusals
 
 METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
-PAGE = """\
-<!doctype html>
-<html lang="en">
-<meta charset="utf-8">
-<title>Lacuna</title>
-<h1>Lacuna</h1>
-<p>Online recommendation with noisy or missing features.</p>
-<ul>
-<li><a href="docs">All calls, to try out</a>
-<li><a href="learners">Learners</a>
-<li><a href="metrics">Metrics</a>
-<li><a href="health/ready">Health</a>
-</ul>
-"""
-
 router = APIRouter(tags=["operations"])
-
-
-@router.get("/", response_class=HTMLResponse, responses=refusals(401))
-async def front_page() -> str:
-    """Where to go from here."""
-    return PAGE
 
 
 @router.get("/health/live", responses=refusals())

@@ -26,11 +26,30 @@ def test_health_is_live_and_ready(http):
     assert http.get("/health/ready").json() == {"status": "ready"}
 
 
-def test_the_front_page_leads_on(http):
+def test_the_page_keeps_to_itself(http):
     page = http.get("/")
     assert page.status_code == 200
     assert page.headers["content-type"].startswith("text/html")
-    assert "docs" in page.text
+    policy = page.headers["content-security-policy"]
+    assert policy.startswith("default-src 'none'; script-src 'self'; style-src 'self';")
+    assert "unsafe" not in policy
+    assert "http" not in policy
+    known = {"if-none-match": page.headers["etag"]}
+    assert http.get("/", headers=known).status_code == 304
+
+
+def test_every_file_of_the_page_is_served_as_what_it_is(http):
+    names = re.findall(r'(?:src|href)="page/([^"]+)"', http.get("/").text)
+    assert names
+    for name in names:
+        file = http.get(f"/page/{name}")
+        assert file.status_code == 200, name
+        assert file.headers["content-type"].split(";")[0] in {
+            *("text/css", "text/javascript", "image/svg+xml"),
+        }
+        assert file.headers["x-content-type-options"] == "nosniff"
+    for path in ("/page/nothing.js", "/page/index.html", "/page/..%2fapp.py", "/page/"):
+        assert http.get(path).status_code == 404, path
 
 
 def test_docs_and_document_describe_every_call(http):
@@ -142,6 +161,13 @@ def test_keys_settings_and_logs_of_a_guarded_service():
             assert refused.status_code == 401
             assert refused.headers["content-type"] == "application/problem+json"
             assert refused.headers["www-authenticate"].startswith("Bearer")
+        shown = http.get("/", headers={"accept": "text/html"})  # where the key is entered
+        assert shown.status_code == 401
+        assert shown.headers["content-type"].startswith("text/html")
+        assert shown.headers["www-authenticate"].startswith("Bearer")
+        file = re.findall(r'"(page/[^"]+)"', shown.text)[0]
+        assert http.get(file).status_code == 200
+        assert http.get("/", headers={"x-api-key": "second-secret"}).status_code == 200
         assert http.post("/select", json={"arms": ARMS}).status_code == 401
         assert http.get("/health/live").status_code == 200
         assert http.get("/health/ready").status_code == 200

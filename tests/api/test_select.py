@@ -111,8 +111,9 @@ def test_a_dry_run_chooses_and_explains_but_counts_and_stores_nothing(http, lear
     assert answer["round"] == 2
     assert len(answer["arms"]) == 2
     after = http.get(f"/learners/{learner}").json()
-    for name in ("rounds", "arms", "pending", "bytes_held"):
+    for name in ("rounds", "arms", "pending"):
         assert after[name] == before[name]
+    assert len(http.get(f"/learners/{learner}/decisions").json()["decisions"]) == 1
     unknown = http.post("/reward", json={"learner": learner, "event_id": "dry", "reward": 1})
     assert unknown.status_code == 404
 
