@@ -60,7 +60,7 @@ class Calls:
 
         async def work(engine: Engine) -> SelectAnswer:
             arms = await self._arms(request, engine)
-            selected = await engine.select(arms, request.arm_ids, request.event_id)
+            selected = await engine.select(arms, request.arm_ids, request.event_id, request.explain)
             told = selected.answer
             self.metrics.selected(request.learner, told.degraded)
             answer = SelectAnswer(

@@ -91,21 +91,50 @@ async def get_learner(name: Name, engines: Here) -> schemas.LearnerStatistics:
 
 
 @router.get("/{name}/model", response_model=schemas.Model, responses=refusals(401, 404, 422, 503))
-async def get_model(name: Name, engines: Here) -> dict[str, Any]:
-    """The estimate of the features' distribution, and the model of the reward."""
-    return await fresh(engines, name, views.model_view)
+async def get_model(name: Name, engines: Here, matrices: bool = True) -> dict[str, Any]:
+    """The estimate of the features' distribution, and the model of the reward.
+
+    With `matrices=false`, `sigma` and `gram` are null: at d = 1,024 they are most of 40 MB.
+    """
+    return await fresh(engines, name, lambda engine: views.model_view(engine, matrices=matrices))
+
+
+@router.get("/{name}/timeline", responses=refusals(401, 404, 422, 503))
+async def get_timeline(name: Name, engines: Here) -> schemas.Timeline:
+    """What happened in the latest 720 intervals in which something did, oldest first."""
+    return schemas.Timeline.model_validate(await fresh(engines, name, views.timeline))
 
 
 @router.get("/{name}/decisions", responses=refusals(401, 404, 422, 503))
 async def get_decisions(
-    name: Name, engines: Here, limit: Annotated[int, Query(ge=1)] = 50
+    name: Name,
+    engines: Here,
+    limit: Annotated[int, Query(ge=1)] = 50,
+    explained: Annotated[
+        bool, Query(description="Only those of which is known what their arms were worth.")
+    ] = False,
 ) -> schemas.Decisions:
     """The latest decisions, newest first, each with its reward where it came."""
 
     async def view(engine: Engine) -> list[dict[str, Any]]:
-        return await views.recent_decisions(engine, min(limit, KEPT_DECISIONS))
+        most = min(limit, KEPT_DECISIONS)
+        return await views.recent_decisions(engine, most, explained_only=explained)
 
     return schemas.Decisions.model_validate({"decisions": await fresh(engines, name, view)})
+
+
+@router.get("/{name}/decisions/{event_id:path}", responses=refusals(401, 404, 422, 503))
+async def get_decision(
+    name: Name,
+    event_id: Annotated[str, Path(min_length=1, max_length=128, examples=["imp-8f2c"])],
+    engines: Here,
+) -> schemas.ExplainedDecision:
+    """One decision, and what its arms were worth when it was made, where that is still known.
+
+    It is known of the latest 50 that were explained: those that were asked to be, and a sample.
+    """
+    found = await fresh(engines, name, lambda engine: views.one_decision(engine, event_id))
+    return schemas.ExplainedDecision.model_validate(found)
 
 
 @router.get(

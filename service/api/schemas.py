@@ -273,7 +273,8 @@ class Model(BaseModel):
     sigma: list[list[float]] | None
     p_hat: float | None
     theta: list[float]
-    gram: list[list[float]]
+    uncertainty: list[float] = Field(description="of each theta: √(V⁻¹)ⱼⱼ")
+    gram: list[list[float]] | None
     ridge: float
     counts: Counts
 
@@ -289,10 +290,31 @@ class Decision(BaseModel):
     degraded: bool
     reward: float | None
     status: Literal["pending", "rewarded", "defaulted"]
+    explained: bool = Field(description="What its arms were worth can be asked for.")
 
 
 class Decisions(BaseModel):
     decisions: list[Decision]
+
+
+class ExplainedDecision(BaseModel):
+    decision: Decision
+    arms: list[ArmWorth] | None
+
+
+class Interval(BaseModel):
+    at: float = Field(description="Its begin, seconds since 1970.")
+    selects: int
+    rewards: int = Field(description="That went into the model.")
+    sum: float = Field(description="Of those rewards.")
+    sum_squares: float
+
+
+class Timeline(BaseModel):
+    """Sums, so that intervals can be added; the last may not be over yet."""
+
+    interval_s: float
+    points: list[Interval]
 
 
 class Health(BaseModel):

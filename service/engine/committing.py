@@ -20,6 +20,7 @@ class Committing:
         self.engine = engine
         self.estimate_to_store = b""
         self.due_in_ms: int | None = None  # as the store last said
+        self.rounds = 0  # likewise
         self._moments_at = 0.0  # when our moments may be written again
         self._unfolded: Committed | None = None  # of the last batch
         self._refused = False  # its moments, for a repetition among its selects or a lost field
@@ -63,7 +64,7 @@ class Committing:
         done = await engine.store.commit(commit)
         if commit.estimate is self.estimate_to_store:
             self.estimate_to_store = b""
-        self.due_in_ms = done.due_in_ms
+        self.due_in_ms, self.rounds = done.due_in_ms, done.rounds
         if done.configured != engine.configured:
             engine.retire()  # with the new configuration another engine goes on
         if done.moments_written:

@@ -26,6 +26,7 @@ from . import loading
 from .alone import AWAY, Alone
 from .choosing import Choosing
 from .committing import Committing
+from .display import Display
 from .housekeeping import House
 from .replica import Replica
 from .requests import (
@@ -66,6 +67,7 @@ class Engine:
         self.committing = Committing(self)
         self.alone = Alone(self)
         self.house = House(self)
+        self.display = Display(self)
         self._selects: deque[Selection] = deque()
         self._claims: deque[Claim] = deque()
         self._jobs: deque[tuple[Callable[[], Awaitable[Any]], asyncio.Future[Any]]] = deque()
@@ -84,6 +86,8 @@ class Engine:
         self.born = loaded.born
         self.configured = loaded.counter("configured")
         self._columns = self.replica.configuration.learner.dimension + 1
+        self.committing.rounds = loaded.counter("rounds")
+        await self.display.sample()  # before anything happens: what the timeline begins with
         self.synced_at = time.monotonic()
         self._task = asyncio.create_task(self._run(), name=f"engine {self.store.name}")
         self._schedule_tick()
@@ -101,7 +105,9 @@ class Engine:
         self._stopping = True
         self.wake()
 
-    async def select(self, arms: Arms, arm_ids: list[str], event_id: str | None) -> Selected:
+    async def select(
+        self, arms: Arms, arm_ids: list[str], event_id: str | None, explain: bool = False
+    ) -> Selected:
         self._admit(len(self._selects))
         if arms.z.shape[1] != self._columns:
             await self._be_current()
@@ -109,7 +115,7 @@ class Engine:
         if event_id is None:
             event_id = self._identifiers.take(12).hex()
         done: asyncio.Future[Selected] = self._loop.create_future()
-        self._selects.append(Selection(arms, arm_ids, event_id, _encoded(event_id), done))
+        self._selects.append(Selection(arms, arm_ids, event_id, _encoded(event_id), done, explain))
         self._woken.set()
         return await done
 
@@ -242,6 +248,7 @@ class Engine:
         self.stats.repeated_selects += len(repeats)
         answer_like(repeats, told)
         self.alone.remember(told)
+        self.display.offer(firsts, told)
         await self.guard(self.committing.afterwards())
 
     def _not_known(self, selects: list[Selection]) -> list[Selection]:

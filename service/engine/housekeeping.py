@@ -53,6 +53,8 @@ class House:
             self._merge_at = now + engine.settings.merge_interval_s
             await self._merge_silent()
         await self._snapshot_if_due(now)
+        await engine.display.write()
+        await engine.display.sample()
 
     async def flush(self) -> None:
         """Everything this worker knows into the store, and all others' news from it."""
@@ -62,6 +64,7 @@ class House:
         await engine.committing.write_moments()
         await engine.committing.follow()
         self._replica.take_moments(await engine.store.moments())
+        await engine.display.write()
 
     async def close(self) -> None:
         """Leave nothing behind that only this worker knows."""

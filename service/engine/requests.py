@@ -31,6 +31,7 @@ class Selection:
     event_id: str
     event: bytes  # the same, encoded
     done: asyncio.Future[Selected]
+    explain: bool = False  # its caller wants to know what the arms were worth
 
 
 @dataclass(slots=True)

@@ -20,6 +20,7 @@ class EngineSettings:
     snapshot_every: int = 1_000  # log entries
     worker_silent_s: float = 60.0  # then its moments are merged into the base
     merge_interval_s: float = 10.0  # how often that is looked for
+    timeline_interval_ms: int = 5_000  # one sample of the counters per interval, for people to see
     sweep_limit: int = 512  # defaults booked per turn
     retry_first_s: float = 0.1  # back-off while the store is away
     retry_most_s: float = 2.0

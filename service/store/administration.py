@@ -116,7 +116,7 @@ class LearnerAdministration:
         state = self.keys
         keys = [
             state.config, state.meta, state.moments, state.workers, state.due, state.rewards,
-            state.model, state.recent,
+            state.model, state.recent, state.timeline, state.explained, state.explained_order,
         ]  # fmt: skip
         keys += [state.ready(meta["born"], part) for part in ("due", "rewards")]
         args = [item for fields in (meta, model) for pair in fields.items() for item in pair]

@@ -20,11 +20,14 @@ class LearnerKeys:
         "_prefix",
         "config",
         "due",
+        "explained",
+        "explained_order",
         "meta",
         "model",
         "moments",
         "recent",
         "rewards",
+        "timeline",
         "workers",
     )
 
@@ -47,6 +50,11 @@ class LearnerKeys:
         self.model = self._prefix + b"model"
         # list: the latest event ids, newest first
         self.recent = self._prefix + b"recent"
+        # stream: now and then, how far all counters were; the id is the time, ms
+        self.timeline = self._prefix + b"timeline"
+        # hash: event id → what its arms were worth; a sample, and its order, newest first
+        self.explained = self._prefix + b"explained"
+        self.explained_order = self._prefix + b"explained-order"
 
     def decisions(self, born: str) -> bytes:
         """What the keys of all decisions begin with; the event id follows."""
@@ -74,4 +82,7 @@ class LearnerKeys:
             self.rewards,
             self.model,
             self.recent,
+            self.timeline,
+            self.explained,
+            self.explained_order,
         ]

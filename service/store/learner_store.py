@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import AsyncIterator, Iterable
 from typing import Any
 
-from .administration import LearnerAdministration
+from .display import LearnerDisplay
 from .keys import LEARNERS
 from .messages import (
     LOG_BATCH,
@@ -22,7 +22,7 @@ from .messages import (
 from .translate import translate_errors
 
 
-class LearnerStore(LearnerAdministration):
+class LearnerStore(LearnerDisplay):
     async def load(self) -> Loaded | None:
         """The learner as it is now, or None; from here on this is the birth we speak to."""
         keys = [self.keys.config, self.keys.meta, self.keys.moments, self.keys.model]

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from .errors import StoreError
 
 RECENT = 200  # latest decisions that can be listed
+TIMELINE_KEPT = 720  # samples
+EXPLAINED = 50  # decisions whose arms can still be looked at
 LOG_BATCH = 1_024  # log entries per reply
 MERGED_MS = 86_400_000  # a worker cut off for longer may count its last arms twice
 START = b"0-0"  # before the first log entry
@@ -77,6 +79,17 @@ class Snapshot:
     model: bytes
     kept_rows: int  # before it, that a refresh still completes
     keep_entries: int  # of the log before it
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """How far a learner was at a moment: rounds, and rewards in the model, y and y² added up."""
+
+    at_ms: int
+    rounds: int
+    rewards: int
+    sum_y: float
+    sum_yy: float
 
 
 @dataclass(slots=True)

@@ -18,4 +18,4 @@ def test_no_call_fails_or_answers_what_is_not_documented(running, tmp_path):
         text=True,
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "17 selected / 17 total" in done.stdout
+    assert "19 selected / 19 total" in done.stdout

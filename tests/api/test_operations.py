@@ -67,6 +67,8 @@ def test_docs_and_document_describe_every_call(http):
         ("DELETE", "/learners/{name}"),
         ("GET", "/learners/{name}/model"),
         ("GET", "/learners/{name}/decisions"),
+        ("GET", "/learners/{name}/decisions/{event_id}"),
+        ("GET", "/learners/{name}/timeline"),
         ("GET", "/learners/{name}/export"),
         ("PUT", "/learners/{name}/import"),
         ("POST", "/learners/{name}/reset"),
