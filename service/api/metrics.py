@@ -1,103 +1,56 @@
-"""What is measured, and how it is counted. The numbers of all workers are read together."""
+"""How things are counted, and shown. The numbers of all workers are read together."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import math
 import time
+from array import array
 from bisect import bisect_left
 from collections.abc import Iterator
-from dataclasses import dataclass
 
+import numpy as np
 from prometheus_client import generate_latest
-from prometheus_client.core import (
-    CounterMetricFamily,
-    GaugeMetricFamily,
-    HistogramMetricFamily,
-    Metric,
-)
+from prometheus_client.core import Metric
 
-from service import __version__
-from service.engine.edge import store_errors
 from service.engine.engine import Engine
 from service.engine.registry import Engines
-from service.engine.stats import BATCH_BUCKETS, Stats
+from service.engine.stats import Stats
 from service.errors import LacunaError
 
-from . import board
+from . import board, exposition, process
 from .board import Board, Labels
+from .families import FROM_STATS, FROM_THE_START, SECONDS
 
 SYNC_INTERVAL_S = 0.5
+STORE_WAIT_S = 2.0  # of a scrape, for the store
 MAX_LEARNERS = 100  # with labels of their own; the others are counted together
 OTHERS = "_others"
+MAX_FEATURES = 64  # of a learner whose features are shown one by one
+POSITIONS = tuple(map(str, range(MAX_FEATURES)))
+FEATURE_CELLS = 1 << 14  # a quarter of the board; features that are renamed take new ones
+# What can be said of many learners together: how it is with the worst of them.
+WORST = {"staleness_seconds", "degraded", "queue_length", "buffered_decisions"}
 
-SECONDS = (
-    *(0.0005, 0.001, 0.002, 0.004, 0.008, 0.016, 0.032),
-    *(0.064, 0.125, 0.25, 0.5, 1.0, 2.5, 5.0),
-)
-
-
-@dataclass(frozen=True, slots=True)
-class Family:
-    help: str
-    labels: tuple[str, ...] = ()
-    buckets: tuple[float, ...] = ()
-
-
-LEARNER = ("learner",)
-HISTOGRAMS = {
-    "request_seconds": Family(
-        "Time from the request's head to the end of its answer", ("endpoint", "status"), SECONDS
-    ),
-    "batch_size": Family("Requests answered by one commit", LEARNER, BATCH_BUCKETS),
-}
-COUNTERS = {
-    "selects": Family("Selects answered", ("learner", "degraded")),
-    "rewards": Family("Rewards answered, by what became of them", ("learner", "status")),
-    "repeated_selects": Family("Selects whose event was decided before", LEARNER),
-    "defaults": Family("Default rewards booked", LEARNER),
-    "round_trips": Family("Calls to the store", LEARNER),
-    "entries": Family("Features that came, observed or missing", LEARNER),
-    "missing_entries": Family("Features that were missing", LEARNER),
-    "refreshes": Family("Refreshes of past choices", LEARNER),
-    "refresh_seconds": Family("Time spent in refreshes", LEARNER),
-    "estimates": Family("Estimates of the features' distribution", LEARNER),
-    "degraded_seconds": Family("Time without the store", LEARNER),
-    "reloads": Family("Starts anew, because the store came back older or changed", LEARNER),
-    "dropped_decisions": Family("Made without the store, too many to keep", LEARNER),
-    "lost_decisions": Family("Made without the store, after another's", LEARNER),
-    "merged_workers": Family("Moments of workers that were gone, taken over", LEARNER),
-    "snapshots": Family("Snapshots of the model written", LEARNER),
-}
-# The largest of all workers: the worst, or the same everywhere.
-GAUGES = {
-    "pending": Family("Decisions whose reward may still come", LEARNER),
-    "staleness_seconds": Family("Since a worker last held all rewards, the longest", LEARNER),
-    "missing_rate": Family("Share of all features seen that were missing", LEARNER),
-    "degraded": Family("1 where a worker decides without the store", LEARNER),
-    "model_version": Family("Rewards in the model", LEARNER),
-}
-# An engine's own numbers, by the name of their counter.
-FROM_STATS = {
-    **{name: name for name in ("repeated_selects", "defaults", "round_trips", "entries")},
-    **{name: name for name in ("missing_entries", "refreshes", "estimates", "reloads")},
-    **{name: name for name in ("dropped_decisions", "lost_decisions", "merged_workers")},
-    "snapshots": "snapshots",
-    "refresh_seconds": "refresh_s",
-}
+Values = tuple[float, ...]
 
 
 class Metrics:
     def __init__(self, directory: str, number: int) -> None:
         self._directory = directory
+        self._worker = (str(number),)
         self._board = Board(directory, number)
-        self._board.forget(GAUGES)
+        self._board.forget(exposition.NOW)
         self._cells = self._board.cells
         self._answered: dict[tuple[str, int], int] = {}
         self._counted: dict[tuple[str, str, str], int] = {}
         self._learners: set[str] = set()
         self._seen: dict[str, tuple[Stats, list[float]]] = {}  # what is on the board already
+        self._shown: set[tuple[str, Labels]] = set()
+        self._cpu_s = 0.0
+        self._started_at = time.time()
+        self._pending: dict[str, int] = {}
+        self._store_up: bool | None = None
         self._engines: Engines | None = None
         self._task: asyncio.Task[None] | None = None
 
@@ -121,14 +74,21 @@ class Metrics:
     def _count(self, name: str, learner: str, label: str) -> None:
         begin = self._counted.get((name, learner, label))
         if begin is None:
+            self._begin(self._label(learner))
             begin = self._board.at(name, (self._label(learner), label))
             self._counted[name, learner, label] = begin
         self._cells[begin] += 1.0
+
+    def _begin(self, label: str) -> None:
+        for name, values in FROM_THE_START.items():
+            for value in values:
+                self._board.at(name, (label, value))
 
     # Now and then ---------------------------------------------------------------------------
 
     def start(self, engines: Engines) -> None:
         self._engines = engines
+        self.sync()
         self._task = asyncio.create_task(self._keep_in_step(), name="metrics")
 
     async def stop(self) -> None:
@@ -137,6 +97,7 @@ class Metrics:
             with contextlib.suppress(asyncio.CancelledError):
                 await self._task
         self.sync()
+        self._board.forget(exposition.NOW)
 
     async def _keep_in_step(self) -> None:
         while True:
@@ -144,46 +105,93 @@ class Metrics:
             self.sync()
 
     def sync(self) -> None:
-        """The engines' own numbers onto the board."""
+        """The engines' own numbers onto the board; of those that are gone, nothing stays there."""
         if self._engines is None:
             return
         for name, stats in self._engines.stats.items():
             self._add(name, stats, self._engines.alive.get(name))
         for name in self._seen.keys() - self._engines.stats.keys():
             del self._seen[name]
+        self._add_cpu()
+        shown: dict[tuple[str, Labels], Values] = {}
         for name, engine in self._engines.alive.items():
-            self._show(name, engine)
+            if not engine.gone:
+                label = self._label(name)
+                for series, labels, values in self._state(label, engine):
+                    if label != OTHERS:
+                        shown[series, labels] = values
+                    elif series in WORST:
+                        shown[series, labels] = max(values, shown.get((series, labels), values))
+        self._show(shown)
+
+    def _show(self, shown: dict[tuple[str, Labels], Values]) -> None:
+        shown |= self._own()
+        for series, labels in self._shown - shown.keys():
+            self._board.forget_one(series, labels)
+        for (series, labels), values in shown.items():
+            begin = self._board.at(series, labels, len(values))
+            if len(values) == 1:
+                self._cells[begin] = values[0]
+            else:
+                self._cells[begin : begin + len(values)] = memoryview(array("d", values))
+        self._shown = set(shown)
 
     def _add(self, name: str, stats: Stats, engine: Engine | None) -> None:
         since = None if engine is None else engine.alone.since
         away_s = 0.0 if since is None else time.monotonic() - since
         now = [float(getattr(stats, field)) for field in FROM_STATS.values()]
-        now += [stats.degraded_s + away_s, *stats.batch_sizes, stats.batched_requests]
+        now += [stats.degraded_s + away_s, stats.rewards.get("unknown", 0)]
+        now += [*stats.batch_sizes, stats.batched_requests]
         known, before = self._seen.get(name, (stats, []))
+        label = self._label(name)
         if known is not stats or not before:  # a learner that was made anew begins at 0
             before = [0.0] * len(now)
+            self._begin(label)
+        elif now == before:
+            return
         self._seen[name] = stats, now
         gained = [max(0.0, new - old) for new, old in zip(now, before, strict=True)]
-        label = (self._label(name),)
-        for counter, value in zip((*FROM_STATS, "degraded_seconds"), gained, strict=False):
-            if value > 0.0:
-                self._cells[self._board.at(counter, label)] += value
-        sizes = gained[len(FROM_STATS) + 1 :]
-        begin = self._board.at("batch_size", label, len(sizes))
+        series: list[tuple[str, Labels]]
+        series = [(counter, (label,)) for counter in (*FROM_STATS, "degraded_seconds")]
+        series.append(("rewards", (label, "unknown")))
+        for (counter, labels), value in zip(series, gained, strict=False):
+            self._cells[self._board.at(counter, labels)] += value
+        sizes = gained[len(series) :]
+        begin = self._board.at("batch_size", (label,), len(sizes))
         for offset, value in enumerate(sizes):
             self._cells[begin + offset] += value
 
-    def _show(self, name: str, engine: Engine) -> None:
-        learner, label = engine.replica.learner, (self._label(name),)
-        seen = learner.moments.arms * learner.moments.dimension
-        rate = 1.0 - learner.moments.p.trace() / seen if seen else math.nan
-        self._gauge("staleness_seconds", label, engine.staleness_s)
-        self._gauge("degraded", label, float(engine.degraded))
-        self._gauge("model_version", label, float(learner.model.count))
-        self._gauge("missing_rate", label, rate)
+    def _add_cpu(self) -> None:
+        now = time.process_time()
+        self._cells[self._board.at("worker_cpu_seconds", self._worker)] += now - self._cpu_s
+        self._cpu_s = now
 
-    def _gauge(self, name: str, labels: Labels, value: float) -> None:
-        self._cells[self._board.at(name, labels)] = value
+    def _own(self) -> Iterator[tuple[tuple[str, Labels], Values]]:
+        """Of this worker."""
+        yield (exposition.HEARD_AT, self._worker), (time.time(),)
+        yield ("worker_start_time_seconds", self._worker), (self._started_at,)
+        if (resident := process.resident_bytes()) is not None:
+            yield ("worker_resident_memory_bytes", self._worker), (float(resident),)
+
+    def _state(self, label: str, engine: Engine) -> Iterator[tuple[str, Labels, Values]]:
+        """Of a learner, as this worker has it now."""
+        learner, labels = engine.replica.learner, (label,)
+        moments, model = learner.moments, learner.model
+        yield "staleness_seconds", labels, (engine.staleness_s,)
+        yield "degraded", labels, (float(engine.degraded),)
+        yield "queue_length", labels, (float(engine.waiting),)
+        yield "buffered_decisions", labels, (float(len(engine.alone)),)
+        yield exposition.MODEL, labels, (float(model.count), model.sum_y)
+        yield "arms", labels, (float(moments.arms),)
+        if moments.arms:
+            rates = np.diagonal(moments.p) / moments.arms  # (d,)
+            yield "missing_rate", labels, (1.0 - float(rates.mean()),)
+            if label != OTHERS and len(rates) <= MAX_FEATURES:
+                names = engine.replica.configuration.features or POSITIONS[: len(rates)]
+                series, named = exposition.FEATURES, (label, *names)
+                held = self._board.cells_of(series)
+                if self._board.has(series, named) or held + len(rates) <= FEATURE_CELLS:
+                    yield series, named, tuple(rates.tolist())
 
     def _label(self, learner: str) -> str:
         if learner in self._learners:
@@ -197,70 +205,26 @@ class Metrics:
 
     async def text(self) -> bytes:
         self.sync()
-        await self._ask_pending()
-        return generate_latest(self)
+        await self._ask_the_store()
+        return await asyncio.to_thread(generate_latest, self)  # thousands of series take a while
 
-    async def _ask_pending(self) -> None:
+    async def _ask_the_store(self) -> None:
+        """What it alone knows. It may hang, and a scrape must not."""
         if self._engines is None:
             return
-        for engine in list(self._engines.alive.values()):
-            if not engine.degraded:
-                with contextlib.suppress(LacunaError):
-                    async with store_errors():
-                        waiting = float(await engine.store.pending())
-                        self._gauge("pending", (self._label(engine.store.name),), waiting)
+        served = {
+            labels[0]
+            for series in board.read_all(self._directory, self._board)
+            for name, labels, values in series
+            if name == exposition.MODEL and values[0] == values[0]
+        }
+        try:
+            async with asyncio.timeout(STORE_WAIT_S):
+                self._pending = await self._engines.pending(served)
+            self._store_up = True
+        except (LacunaError, TimeoutError):
+            self._pending, self._store_up = {}, False
 
     def collect(self) -> Iterator[Metric]:
-        totals: dict[tuple[str, Labels], list[float]] = {}
-        for name, labels, values in board.read_all(self._directory, self._board):
-            known = totals.get((name, labels))
-            if known is None:
-                totals[name, labels] = values
-            elif name in GAUGES:
-                totals[name, labels] = [max(known[0], values[0], key=_nan_least)]
-            else:
-                totals[name, labels] = [a + b for a, b in zip(known, values, strict=True)]
-        info = GaugeMetricFamily("lacuna_info", "The version that runs", labels=("version",))
-        info.add_metric([__version__], 1.0)
-        yield info
-        workers = board.workers(self._directory)
-        yield GaugeMetricFamily("lacuna_workers", "Worker processes", value=workers)
-        requests = CounterMetricFamily(
-            "lacuna_requests", "Requests answered", labels=("endpoint", "status")
-        )
-        made: dict[str, Metric] = {}
-        for (name, labels), values in sorted(totals.items()):
-            if name in HISTOGRAMS:
-                family = HISTOGRAMS[name]
-                cumulative, total = [], 0.0
-                for most, value in zip((*family.buckets, math.inf), values[:-1], strict=True):
-                    total += value
-                    cumulative.append(("+Inf" if most == math.inf else f"{most:g}", total))
-                histogram = made.setdefault(
-                    name,
-                    HistogramMetricFamily(f"lacuna_{name}", family.help, labels=family.labels),
-                )
-                assert isinstance(histogram, HistogramMetricFamily)
-                histogram.add_metric(labels, cumulative, values[-1])
-                if name == "request_seconds":
-                    requests.add_metric(labels, total)
-            elif name in COUNTERS:
-                family = COUNTERS[name]
-                counter = made.setdefault(
-                    name, CounterMetricFamily(f"lacuna_{name}", family.help, labels=family.labels)
-                )
-                assert isinstance(counter, CounterMetricFamily)
-                counter.add_metric(labels, values[0])
-            elif not math.isnan(values[0]):
-                family = GAUGES[name]
-                gauge = made.setdefault(
-                    name, GaugeMetricFamily(f"lacuna_{name}", family.help, labels=family.labels)
-                )
-                assert isinstance(gauge, GaugeMetricFamily)
-                gauge.add_metric(labels, values[0])
-        yield requests
-        yield from made.values()
-
-
-def _nan_least(value: float) -> float:
-    return -math.inf if math.isnan(value) else value
+        boards = board.read_all(self._directory, self._board)
+        return exposition.families(boards, self._pending, self._store_up)

@@ -111,6 +111,7 @@ class Alone:
 
     def went_away(self, error: Exception) -> None:
         now = time.monotonic()
+        self.engine.stats.store_errors += 1
         self._behind = self._behind or isinstance(error, StoreBehind)
         if self.since is None:
             self.store_answers = self._behind  # nothing to wait for

@@ -152,6 +152,11 @@ class Engine:
         return self.alone.since is not None
 
     @property
+    def waiting(self) -> int:
+        """Requests in the queue."""
+        return len(self._selects) + len(self._claims)
+
+    @property
     def staleness_s(self) -> float:
         return time.monotonic() - self.synced_at
 

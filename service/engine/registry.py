@@ -6,7 +6,7 @@ import asyncio
 import re
 import secrets
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from typing import TypeVar
 from weakref import WeakValueDictionary
 
@@ -108,6 +108,16 @@ class Engines:
     async def names(self) -> list[str]:
         async with store_errors():
             return await learner_names(self.client)
+
+    async def pending(self, names: Collection[str]) -> dict[str, int]:
+        """Decisions whose reward may still come, of those learners that there are."""
+        async with store_errors():
+            there = await learner_names(self.client)
+            return {
+                name: await LearnerStore(self.client, name).pending()
+                for name in there
+                if name in names
+            }
 
     async def reset(self, name: str) -> None:
         """Forget what was learnt; the configuration stays."""

@@ -18,6 +18,7 @@ class Stats:
     batch_sizes: list[int] = field(default_factory=lambda: [0] * (len(BATCH_BUCKETS) + 1))
     batched_requests: int = 0
     round_trips: int = 0
+    store_errors: int = 0  # calls to the store that failed
     entries: int = 0  # features that came, observed or not
     missing_entries: int = 0
     refreshes: int = 0

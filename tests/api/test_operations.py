@@ -5,7 +5,7 @@ import time
 import pytest
 
 from tests.api.running import service
-from tests.servers import server
+from tests.servers import server, wait_for
 
 ARMS = [{"features": [0.5, None]}, {"features": [0.1, 0.3]}]
 
@@ -120,14 +120,40 @@ def test_metrics_add_up_over_all_workers(http, learner):
 def test_metrics_of_the_engines_follow_soon(http, learner):
     for _ in range(4):
         http.post("/select", json={"learner": learner, "arms": ARMS})
-    deadline = time.monotonic() + 10.0
-    while metric(http, "lacuna_entries_total", learner=learner) != 16:
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
+    wait_for(lambda: metric(http, "lacuna_entries_total", learner=learner) == 16, "all came")
     assert metric(http, "lacuna_missing_entries_total", learner=learner) == 4
     assert metric(http, "lacuna_missing_rate", learner=learner) == pytest.approx(0.25)
     assert metric(http, "lacuna_batch_size_sum", learner=learner) == 4
     assert metric(http, "lacuna_round_trips_total", learner=learner) >= 4
+
+
+def test_every_worker_tells_of_itself(http):
+    for number in ("0", "1"):
+        assert metric(http, "lacuna_worker_cpu_seconds_total", worker=number) > 0
+        assert metric(http, "lacuna_worker_resident_memory_bytes", worker=number) > 1e7
+        started = metric(http, "lacuna_worker_start_time_seconds", worker=number)
+        assert 0 < started <= time.time()
+    assert metric(http, "lacuna_store_up") == 1
+
+
+def test_counters_of_a_learner_begin_at_0(http, learner):
+    """Prometheus sees no increase in a series whose first value is not 0."""
+    http.post("/select", json={"learner": learner, "event_id": "e", "arms": ARMS})
+    http.post("/reward", json={"learner": learner, "event_id": "e", "reward": 1.0})
+    for status in ("duplicate", "late", "unknown"):
+        assert f'lacuna_rewards_total{{learner="{learner}",status="{status}"}} 0.0' in (
+            http.get("/metrics").text
+        )
+    wanted = f'lacuna_dropped_decisions_total{{learner="{learner}"}} 0.0'
+    wait_for(lambda: wanted in http.get("/metrics").text, wanted)
+
+
+def test_rewards_of_unknown_events_are_counted(http, learner):
+    http.post("/select", json={"learner": learner, "event_id": "e", "arms": ARMS})
+    lost = {"learner": learner, "event_id": "never", "reward": 1.0}
+    assert http.post("/reward", json=lost).status_code == 404
+    labels = {"learner": learner, "status": "unknown"}
+    wait_for(lambda: metric(http, "lacuna_rewards_total", **labels) == 1, "it is counted")
 
 
 def test_a_latency_histogram_has_every_request_in_it(http):
@@ -206,6 +232,10 @@ def test_keys_settings_and_logs_of_a_guarded_service():
         assert late.json()["title"] == "The store is not available"
         sent = {"x-request-id": "find-me"}
         assert http.get("/health/ready", headers=sent).status_code == 503
+        assert metric(http, "lacuna_store_up") == 0
+        assert metric(http, "lacuna_degraded", learner="default") == 1
+        assert metric(http, "lacuna_buffered_decisions", learner="default") == 1
+        assert metric(http, "lacuna_store_errors_total", learner="default") >= 1
         assert http.get("/health/live").status_code == 200
     lines = [json.loads(line) for line in guarded.logged]
     assert {"time", "level", "logger", "message"} <= set(lines[0])
