@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from service.errors import UnknownEvent
 from service.store import packing
-from service.store.messages import Commit, Committed
+from service.store.messages import LOG_BATCH, Commit, Committed, StoreBehind
 
 from .requests import Chosen, Claim, Selected, reject, resolve
 
@@ -103,6 +103,8 @@ class Committing:
         await self.engine.replica.fold(done.log)
         if self.engine.replica.position >= done.appended:
             self.engine.synced_at = time.monotonic()
+        elif len(done.log) < LOG_BATCH:  # that was all there is
+            raise StoreBehind("the log was cut before this worker had read it")
 
     async def follow(self) -> None:
         """All that is new in the log."""

@@ -150,7 +150,7 @@ class House:
             replica.last_id,
             dump_model(learner),
             kept_rows=len(learner.history) if refreshes else 0,
-            keep_entries=entries_to_keep(learner.config.history_limit) if refreshes else 0,
+            keep_entries=entries_to_keep(learner.config.history_limit if refreshes else 0),
         )
         if await self.engine.store.snapshot(new):
             self.engine.stats.snapshots += 1

@@ -18,6 +18,7 @@ from .stats import Stats
 log = logging.getLogger("lacuna.engine")
 
 MARKS = 64  # refresh marks there can be in a log: one per power of two
+BEHIND = 1_024  # entries that a worker may be behind whoever takes a snapshot
 READ_AGAIN_S = 0.5
 
 
@@ -56,10 +57,10 @@ async def load(store: LearnerStore, loaded: Loaded, stats: Stats) -> Replica:
     return replica
 
 
-def entries_to_keep(history_limit: int) -> int:
-    """Of the log before a snapshot. Some more than are needed: the log may be cut by one worker
-    while another still reads what an older snapshot left it."""
-    return history_limit + history_limit // 8 + MARKS
+def entries_to_keep(rows: int) -> int:
+    """Of the log before a snapshot. More than a refresh needs: one worker may cut the log while
+    another is a little behind, or still reads what an older snapshot left it."""
+    return rows + max(rows // 8, BEHIND) + MARKS
 
 
 async def _history(store: LearnerStore, upto: bytes, kept: int, d: int) -> list[Rows] | None:
