@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import pytest
 
 from tests.api.running import Service, service
+from tests.api.test_metrics import ODD
 from tests.servers import Server, server, wait_for
 
 from .prometheus import Prometheus, alerts, program, prometheus, redis_exporter, rules
@@ -167,6 +168,19 @@ def test_every_alert_can_be_evaluated_and_none_fires(watched):
     assert {one["health"] for one in evaluated()} == {"ok"}
     assert len(evaluated()) == len(rules())
     assert [one["name"] for one in evaluated() if one.get("state") == "firing"] == []
+
+
+def test_prometheus_reads_names_of_features_however_odd(watched):
+    with watched.replicas[0].client() as http:
+        assert http.put("/learners/odd", json={"features": ODD}).status_code == 201
+        arm = {"features": [1.0] * len(ODD)}
+        assert http.post("/select", json={"learner": "odd", "arms": [arm]}).status_code == 200
+
+    def names() -> set[str]:
+        found = watched.prometheus.query('lacuna_feature_observed_rate{learner="odd"}')
+        return {one["metric"]["feature"] for one in found}
+
+    wait_for(lambda: names() == set(ODD), "every feature has its name", WITHIN_S)
 
 
 def test_alerts_notice_a_store_and_a_replica_that_are_gone(watched):
