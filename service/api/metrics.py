@@ -40,7 +40,8 @@ class Metrics:
         self._directory = directory
         self._worker = (str(number),)
         self._board = Board(directory, number)
-        self._board.forget(exposition.NOW)
+        # But for when its predecessor was last heard of: until we begin, the silence goes on.
+        self._board.forget(exposition.NOW - {exposition.HEARD_AT})
         self._cells = self._board.cells
         self._answered: dict[tuple[str, int], int] = {}
         self._counted: dict[tuple[str, str, str], int] = {}
