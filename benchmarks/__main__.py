@@ -14,6 +14,7 @@ from importlib import import_module
 from pathlib import Path
 
 BENCHMARKS = {
+    "footprint": "memory, CPU and start of real processes, for sizing",
     "learner": "speed of the learner in process, against Vowpal Wabbit",
     "regret": "regret in the synthetic environments, against its bars",
     "service": "speed of the service, against bare applications",

@@ -46,16 +46,17 @@ class Report:
     tables: Sequence[Table]
     bars: Sequence[Bar]
     data: dict[str, Any]  # for the JSON
-    draw: Callable[[Path], None]
+    draw: Callable[[Path], None] | None  # None: there is nothing to see
     packages: Sequence[str] = field(default=PACKAGES)
 
 
 def text(report: Report) -> str:
     parts = [f"{table.title}\n{aligned(table.rows)}" for table in report.tables]
-    head = ["bar", "figure", "must be", ""]
-    parts.append(
-        aligned([head, *([bar.what, bar.figure, bar.bar, bar.verdict] for bar in report.bars)])
-    )
+    if report.bars:
+        head = ["bar", "figure", "must be", ""]
+        parts.append(
+            aligned([head, *([bar.what, bar.figure, bar.bar, bar.verdict] for bar in report.bars)])
+        )
     return "\n\n".join(parts)
 
 
@@ -79,9 +80,11 @@ def to_dict(report: Report) -> dict[str, Any]:
     }
 
 
-def write(report: Report, directory: Path) -> tuple[Path, Path]:
+def write(report: Report, directory: Path) -> list[Path]:
     data, picture = directory / f"{report.name}.json", directory / f"{report.name}.png"
     body = json.dumps(to_dict(report), allow_nan=False)
     data.write_text(body + "\n", encoding="utf-8")
+    if report.draw is None:
+        return [data]
     report.draw(picture)
-    return data, picture
+    return [data, picture]

@@ -79,6 +79,6 @@ def test_an_unknown_benchmark_is_refused_by_name(capsys):
     with pytest.raises(SystemExit) as refused:
         command.main(["speed"])
     assert refused.value.code == 2
-    assert "there is no benchmark speed; there are learner, regret, service and all" in (
+    assert "there is no benchmark speed; there are footprint, learner, regret, service and all" in (
         capsys.readouterr().err
     )
