@@ -164,10 +164,12 @@ def measure_start(steps: Steps) -> Start:
 def measure_rest(plan: Plan, steps: Steps) -> Rest:
     with processes() as running:
         time.sleep(1)
-        pids = (running.parent, running.workers[0], running.store)
+        cores = running.busy_cores(plan.watch_s)
         found = Rest(
-            *(resident(pid) / MIB for pid in pids),
-            *running.busy_cores(plan.watch_s),
+            resident(running.parent) / MIB,
+            resident(running.workers[0]) / MIB,
+            resident(running.store) / MIB,
+            *cores,
         )
     steps.done("at rest")
     return found
