@@ -255,7 +255,7 @@ def test_pods_are_restricted(overlay):
     mounted = {mount["name"]: mount["mountPath"] for mount in one["volumeMounts"]}
     assert set(mounted) == {volume["name"] for volume in spec["volumes"]}
     assert mounted["tmp"] == "/tmp"
-    assert one["resources"]["limits"] == {"memory": one["resources"]["requests"]["memory"]}
+    assert set(one["resources"]["limits"]) == {"memory"}, "a throttled worker is a slow one"
 
 
 @needs_kustomize
