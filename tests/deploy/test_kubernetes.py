@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import signal
 import subprocess
+from base64 import b64decode
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -25,8 +27,8 @@ from tests.servers import Server, server, wait_for
 ROOT = Path(__file__).resolve().parents[2]
 MANIFESTS = ROOT / "deploy" / "kubernetes"
 OVERLAYS = ("trial", "production")
-# The oldest that has all we use, and every one up to the newest whose schema is at hand.
-VERSIONS = tuple(f"1.{minor}" for minor in range(30, 38))
+# The oldest that has all we use, one between, and the newest whose schema is at hand.
+VERSIONS = ("1.30", "1.34", "1.37")
 LABELS = {"app.kubernetes.io/name": "lacuna"}
 # What `lacuna serve` adds before it kills: see Supervisor and EmbeddedServer.
 WORKER_SLACK_S, SERVER_STOP_S = 10, 30
@@ -310,6 +312,52 @@ def test_prometheus_finds_the_metrics(production):
     assert spec["jobLabel"] in LABELS
     interval, timeout = (int(endpoint[name].rstrip("s")) for name in ("interval", "scrapeTimeout"))
     assert timeout <= interval
+
+
+# The document -------------------------------------------------------------------------------------
+
+
+def shown(start: str) -> str:
+    """The one shell block of docs/kubernetes.md that begins so."""
+    text = (ROOT / "docs" / "kubernetes.md").read_text("utf-8")
+    [block] = [one for one in re.findall(r"```sh\n(.*?)```", text, re.S) if one.startswith(start)]
+    return block
+
+
+def ran(command: str, **variables: str) -> list[Manifest]:
+    done = subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", command],
+        cwd=ROOT, env={**os.environ, **variables}, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return list(yaml.safe_load_all(done.stdout))
+
+
+@needs_kustomize
+@pytest.mark.skipif(not shutil.which("kubectl"), reason="there is no kubectl")
+def test_the_secret_of_the_document_is_the_one_that_pods_want(production):
+    [making] = re.findall(
+        r"^kubectl -n lacuna create secret.*?[^\\]$", shown("kubectl create"), re.S | re.M
+    )
+    given = {"REDIS_URL": "redis://r", "API_KEY": "a", "SCRAPE_KEY": "s", "NEW_KEY": "n"}
+    [made] = ran(making + " --dry-run=client -o yaml", **given)
+    wanted = {one["valueFrom"]["secretKeyRef"]["key"] for one in container(production)["env"]}
+    assert made["metadata"]["name"] == "lacuna"
+    assert set(made["data"]) == wanted | {"scrape-key"}
+    # Changing a key makes the same Secret anew.
+    [changed] = ran(shown("kubectl -n lacuna create secret").partition("| kubectl")[0], **given)
+    assert set(changed["data"]) == set(made["data"])
+    assert b64decode(changed["data"]["api-keys"]) == b"n,a,s"
+
+
+def test_the_rules_become_resources_of_the_operator():
+    rules = sorted((ROOT / "deploy" / "prometheus" / "rules").glob("*.yml"))
+    if not rules:
+        pytest.skip("there are no rules")
+    made = ran(shown("for file in").replace("kubectl apply -f -", "cat"))
+    assert [one["kind"] for one in made] == ["PrometheusRule"] * len(rules)
+    for one, file in zip(made, rules, strict=True):
+        assert one["spec"] == yaml.safe_load(file.read_text("utf-8"))
 
 
 # The service, told what a pod is told ------------------------------------------------------------
