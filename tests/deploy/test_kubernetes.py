@@ -337,7 +337,7 @@ def ran(command: str, **variables: str) -> list[Manifest]:
 @pytest.mark.skipif(not shutil.which("kubectl"), reason="there is no kubectl")
 def test_the_secret_of_the_document_is_the_one_that_pods_want(production):
     [making] = re.findall(
-        r"^kubectl -n lacuna create secret.*?[^\\]$", shown("kubectl create"), re.S | re.M
+        r"^kubectl -n lacuna create secret.*?[^\\]$", shown("kubectl apply -f"), re.S | re.M
     )
     given = {"REDIS_URL": "redis://r", "API_KEY": "a", "SCRAPE_KEY": "s", "NEW_KEY": "n"}
     [made] = ran(making + " --dry-run=client -o yaml", **given)
