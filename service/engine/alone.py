@@ -47,6 +47,7 @@ class Alone:
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
         self.since: float | None = None
+        self._back_at: float | None = None
         self._behind = False  # the store has forgotten what we have folded
         self.store_answers = False  # again, so that we can come back
         self._probe: asyncio.Task[None] | None = None
@@ -106,6 +107,13 @@ class Alone:
 
     def _forget(self, event_id: str) -> None:
         self._arms_bytes -= _size(self._kept.pop(event_id).chosen)
+
+    @property
+    def just_back(self) -> bool:
+        """Others may still be away, with decisions that only they know."""
+        if self._back_at is None:
+            return False
+        return time.monotonic() - self._back_at < self.engine.settings.others_back_s
 
     # Away and back --------------------------------------------------------------------------
 
@@ -175,7 +183,8 @@ class Alone:
         self._with_arms.clear()
         if self.since is None:
             return
-        away_s = time.monotonic() - self.since
+        self._back_at = time.monotonic()
+        away_s = self._back_at - self.since
         self.since = None
         self.engine.stats.degraded_s += away_s
         log.warning("learner %s: the store is back after %.1f s", self.engine.store.name, away_s)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from service.errors import UnknownEvent
+from service.errors import StoreDown, UnknownEvent
 from service.store import packing
 from service.store.messages import LOG_BATCH, Commit, Committed, StoreBehind
 
@@ -93,6 +93,9 @@ class Committing:
         return Selected(mine.selected.event_id, stored, None, 0)
 
     def _answer_claim(self, claim: Claim, status: str, stands: bytes) -> None:
+        if status == "unknown" and self.engine.alone.just_back:
+            reject(claim.done, StoreDown("another worker may have yet to store this decision"))
+            return
         self.engine.stats.count_reward(status)
         if status == "unknown":
             reject(claim.done, UnknownEvent(claim.event_id))

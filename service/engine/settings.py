@@ -24,4 +24,5 @@ class EngineSettings:
     sweep_limit: int = 512  # defaults booked per turn
     retry_first_s: float = 0.1  # back-off while the store is away
     retry_most_s: float = 2.0
+    others_back_s: float = 5.0  # after our return, others may still keep decisions for so long
     idle_s: float = 900.0  # a learner unused for so long is put away

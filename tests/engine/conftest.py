@@ -20,6 +20,7 @@ IMPATIENT: dict[str, Any] = {  # so that tests need not wait
     "moments_bytes_per_s": 1e9,
     "retry_first_s": 0.02,
     "retry_most_s": 0.2,
+    "others_back_s": 0.0,
     "timeline_interval_ms": 50,
 }
 

@@ -299,6 +299,24 @@ async def test_an_event_decided_by_two_workers_alone_is_counted_once():
             assert both[0].answer == both[1].answer
 
 
+async def test_a_reward_that_meets_the_first_worker_to_come_back_is_not_refused_for_good():
+    with server(**ON_DISK) as one:
+        async with worker(one.url, others_back_s=600.0) as engines, worker(one.url) as other:
+            mine = await started(engines)
+            theirs = await other.get("one")
+            one.kill()
+            await answers_alone(engines, "mine")
+            await answers_alone(other, "theirs")
+            turn, theirs.alone.turn = theirs.alone.turn, asleep  # type: ignore[method-assign]
+            one.start()
+            await until(lambda: not mine.degraded, "the store is used again")
+            with pytest.raises(StoreDown):
+                await reward(engines, "one", "theirs", 1.0)
+            theirs.alone.turn = turn  # type: ignore[method-assign]
+            await until(lambda: not theirs.degraded, "they use it again")
+            assert await reward(engines, "one", "theirs", 1.0) == ("recorded", 1.0)
+
+
 async def test_a_select_whose_answer_was_lost_is_stored_once():
     """The server did it all, but the connection broke before it could say so."""
     with server(**ON_DISK) as one:
