@@ -52,12 +52,14 @@ class DataDir:
         self._server = (self.path / "server.lock").open("a+")
         self._wait_for_old_server(self._server)
         self._owner.seek(0)
-        _, _, old_socket = self._owner.read().partition("\n")
-        if old_socket:  # in a temporary directory, perhaps, that a killed owner left behind
-            _remove_socket(Path(old_socket.strip()))
+        _, old_socket, directory, *_ = [*self._owner.read().splitlines(), "", "", ""]
+        # In a temporary directory, perhaps, that a killed owner left behind. Where this directory
+        # was copied from another, it is that one's, and may be in use.
+        if directory == str(self.path):
+            _remove_socket(Path(old_socket))
         self.socket = _private_socket(self.path)
         self._owner.truncate(0)
-        self._owner.write(f"{os.getpid()}\n{self.socket}\n")
+        self._owner.write(f"{os.getpid()}\n{self.socket}\n{self.path}\n")
         self._owner.flush()
         if self.log.exists() and self.log.stat().st_size > LOG_LIMIT:
             self.log.replace(self.log.with_suffix(".log.1"))

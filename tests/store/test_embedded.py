@@ -1,6 +1,7 @@
 import contextlib
 import logging
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -285,6 +286,16 @@ def test_a_deep_data_directory_has_its_socket_elsewhere(tmp_path: Path) -> None:
         assert not left_behind.exists()
         folder = Path(server.url.removeprefix("unix://")).parent
     assert not folder.exists()
+
+
+def test_a_copy_of_a_directory_in_use_leaves_the_socket_of_the_original_alone(
+    tmp_path: Path,
+) -> None:
+    first, second = tmp_path / "first", tmp_path / "second"
+    with EmbeddedServer(first) as original:
+        shutil.copytree(first, second, ignore=shutil.ignore_patterns("run"))
+        with EmbeddedServer(second), client_of(original.url) as client:
+            assert client.ping()
 
 
 def test_a_long_log_is_set_aside_at_the_next_start(
