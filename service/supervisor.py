@@ -25,6 +25,7 @@ log = logging.getLogger("lacuna.serve")
 FIRST_PAUSE_S = 0.1
 LONGEST_PAUSE_S = 10.0
 SETTLED_S = 10.0  # a worker that lived so long was sound
+KILLED_AFTER_S = 10.0  # beyond the time it has to drain
 ONE_THREAD = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 
 
@@ -158,7 +159,9 @@ class Supervisor:
         self.door.close()  # first: or callers might still connect, to nobody
         for worker in self.workers.values():
             worker.say(signal.SIGTERM)
-        deadline_s = monotonic() + self.settings.drain_idle_s + self.settings.drain_s + 10.0
+        deadline_s = (
+            monotonic() + self.settings.drain_idle_s + self.settings.drain_s + KILLED_AFTER_S
+        )
         for worker in self.workers.values():
             try:
                 worker.process.wait(max(0.0, deadline_s - monotonic()))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import os
 import re
@@ -21,6 +22,8 @@ import yaml
 from service import __version__
 from service.errors import BadSetting
 from service.settings import Settings, variable
+from service.store.embedded import EmbeddedServer
+from service.supervisor import KILLED_AFTER_S
 from tests.api.running import Service, service
 from tests.servers import Server, server, wait_for
 
@@ -30,8 +33,7 @@ OVERLAYS = ("trial", "production")
 # The oldest that has all we use, one between, and the newest whose schema is at hand.
 VERSIONS = ("1.30", "1.34", "1.37")
 LABELS = {"app.kubernetes.io/name": "lacuna"}
-# What `lacuna serve` adds before it kills: see Supervisor and EmbeddedServer.
-WORKER_SLACK_S, SERVER_STOP_S = 10, 30
+SERVER_STOP_S = inspect.signature(EmbeddedServer).parameters["stop_timeout_s"].default
 
 Manifest = dict[str, Any]
 
@@ -231,7 +233,7 @@ def test_the_grace_period_is_long_enough_to_drain(overlay):
     told = settings(overlay)
     sleep_s = container(overlay).get("lifecycle", {"preStop": {"sleep": {"seconds": 0}}})
     takes_s = sleep_s["preStop"]["sleep"]["seconds"] + told.drain_idle_s + told.drain_s
-    takes_s += WORKER_SLACK_S
+    takes_s += KILLED_AFTER_S
     if variable("redis_url") not in environment(overlay):
         takes_s += SERVER_STOP_S
     assert pod(overlay)["terminationGracePeriodSeconds"] >= takes_s
