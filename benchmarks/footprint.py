@@ -204,7 +204,7 @@ def measure_rows(plan: Plan, d: int, steps: Steps) -> Rows:
     learner, n = "rows", plan.rows
     # Two workers: all requests go to one on one connection, the other follows.
     with processes("--workers", "2") as running:
-        for _ in range(40):  # until both have met the learner
+        for _ in range(20):  # until both have met the learner
             prepare(running.url, learner, f"first{time.monotonic_ns()}-", 1, d, arms=ARMS)
         time.sleep(2)
         memory = [resident(pid) for pid in running.workers]
