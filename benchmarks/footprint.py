@@ -8,10 +8,9 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 import httpx
 import redis
@@ -19,8 +18,9 @@ import redis
 from clients.loadtest.bodies import Shape
 from clients.serving import OwnService
 
+from .footprint_report import Busy, Learners, Rest, Rows, Start, report
 from .progress import Steps, shown
-from .report import Report, Table
+from .report import Report
 from .service_load import OwnClient
 from .service_rates import TIMEOUT_S, prepare, reward_all
 from .service_servers import cpu_s, descendants
@@ -40,59 +40,6 @@ class Plan:
 
 FULL = Plan()
 QUICK = Plan(dimensions=(8,), learners=10, rows=1_000, watch_s=1.0, load_s=1)
-
-
-@dataclass(frozen=True, slots=True)
-class Start:
-    cold_s: float  # kernels compiled
-    cold_cpu_s: float
-    warm_s: float
-    warm_cpu_s: float
-
-
-@dataclass(frozen=True, slots=True)
-class Rest:
-    """Nobody asks anything; no learner is in memory."""
-
-    parent_mib: float
-    worker_mib: float
-    store_mib: float
-    worker_cores: float
-    store_cores: float
-
-
-@dataclass(frozen=True, slots=True)
-class Learners:
-    """Many learners in a worker that are used no more, each by itself."""
-
-    dimension: int
-    worker_bytes: float
-    store_bytes: float
-    worker_cores: float
-    store_cores: float
-
-
-@dataclass(frozen=True, slots=True)
-class Rows:
-    """Many decisions of one learner, then a reward for each."""
-
-    dimension: int
-    pending_bytes: float  # in the store, per decision that waits
-    rewarded_bytes: float  # in the store, per rewarded decision that has not expired
-    row_bytes: float  # of that, its row in the log, which stays
-    worker_bytes: float  # in a worker, per row of history
-    peak_bytes: float  # the same at the worst moment, a refresh
-    follow_us: float  # CPU of a worker that only follows, per reward of another
-    taken_us: float  # CPU of the worker that took it
-
-
-@dataclass(frozen=True, slots=True)
-class Busy:
-    worker_mib: float
-    store_mib: float
-    worker_cores: float
-    store_cores: float
-    rate: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,74 +210,3 @@ def _status(pid: int, name: str) -> int:
         if line.startswith(f"{name}:"):
             return int(line.split()[1]) << 10
     raise RuntimeError(f"/proc/{pid}/status has no {name}")
-
-
-def report(
-    quick: bool, start: Start, rest: Rest, learners: list[Learners], rows: list[Rows], busy: Busy
-) -> Report:
-    found: dict[str, Any] = {"start": asdict(start), "rest": asdict(rest), "busy": asdict(busy)}
-    found |= {"learners": [asdict(one) for one in learners], "rows": [asdict(one) for one in rows]}
-    tables = [
-        Table(
-            "A start, from the command until it is ready",
-            [
-                ["", "seconds", "of CPU"],
-                ["kernels compiled", f"{start.cold_s:.1f}", f"{start.cold_cpu_s:.1f}"],
-                ["kernels from the cache", f"{start.warm_s:.1f}", f"{start.warm_cpu_s:.1f}"],
-            ],
-        ),
-        Table(
-            f"Resident memory, MiB, and cores in use; busy: {busy.rate:,.0f} selects per second, "
-            "K=20, d=32",
-            [
-                ["", "parent", "worker", "store", "worker cores", "store cores"],
-                [
-                    "at rest",
-                    *(f"{v:.0f}" for v in (rest.parent_mib, rest.worker_mib, rest.store_mib)),
-                    *(f"{v:.3f}" for v in (rest.worker_cores, rest.store_cores)),
-                ],
-                [
-                    "busy",
-                    "",
-                    *(f"{v:.0f}" for v in (busy.worker_mib, busy.store_mib)),
-                    *(f"{v:.2f}" for v in (busy.worker_cores, busy.store_cores)),
-                ],
-            ],
-        ),
-        Table(
-            "A learner that is in memory and idle",
-            [
-                ["d", "worker bytes", "store bytes", "worker cores", "store cores"],
-                *(
-                    [
-                        f"{one.dimension}",
-                        f"{one.worker_bytes:,.0f}",
-                        f"{one.store_bytes:,.0f}",
-                        f"{one.worker_cores:.5f}",
-                        f"{one.store_cores:.5f}",
-                    ]
-                    for one in learners
-                ),
-            ],
-        ),
-        Table(
-            "A decision and its reward: bytes in the store and in a worker, µs of CPU",
-            [
-                ["d", "pending", "rewarded", "log row", "worker", "at its peak", "took", "follows"],
-                *(
-                    [
-                        f"{one.dimension}",
-                        f"{one.pending_bytes:,.0f}",
-                        f"{one.rewarded_bytes:,.0f}",
-                        f"{one.row_bytes:,.0f}",
-                        f"{one.worker_bytes:,.0f}",
-                        f"{one.peak_bytes:,.0f}",
-                        f"{one.taken_us:,.0f}",
-                        f"{one.follow_us:,.0f}",
-                    ]
-                    for one in rows
-                ),
-            ],
-        ),
-    ]
-    return Report("footprint", quick, tables, [], found, None)

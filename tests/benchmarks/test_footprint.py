@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from benchmarks import footprint
-from benchmarks.footprint import Busy, Learners, Plan, Rest, Rows, Start
+from benchmarks.footprint import Plan
+from benchmarks.footprint_report import Busy, Learners, Rest, Rows, Start, report
 from benchmarks.progress import Silent
 from benchmarks.report import text, to_dict, write
 
@@ -24,7 +25,7 @@ def test_rows_are_counted_in_the_store_and_in_its_workers():
 
 
 def test_the_report_has_tables_and_no_bar_and_no_picture(tmp_path):
-    report = footprint.report(
+    found = report(
         quick=False,
         start=Start(20.0, 15.0, 1.4, 1.3),
         rest=Rest(32.0, 203.0, 6.0, 0.002, 0.001),
@@ -32,8 +33,8 @@ def test_the_report_has_tables_and_no_bar_and_no_picture(tmp_path):
         rows=[Rows(8, 337.0, 300.0, 86.0, 197.0, 213.0, 3.0, 18.0)],
         busy=Busy(206.0, 24.0, 0.75, 0.14, 3_960.0),
     )
-    shown = text(report)
+    shown = text(found)
     assert "3,960 selects per second" in shown
     assert "must be" not in shown
-    assert to_dict(report)["rows"][0]["pending_bytes"] == 337.0
-    assert [path.name for path in write(report, tmp_path)] == ["footprint.json"]
+    assert to_dict(found)["rows"][0]["pending_bytes"] == 337.0
+    assert [path.name for path in write(found, tmp_path)] == ["footprint.json"]

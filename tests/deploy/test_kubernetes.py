@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import json
 import os
 import re
 import shutil
@@ -11,8 +10,6 @@ import signal
 import subprocess
 from base64 import b64decode
 from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
 
 import httpx
 import kubernetes_validate
@@ -25,47 +22,28 @@ from service.settings import Settings, variable
 from service.store.embedded import EmbeddedServer
 from service.supervisor import KILLED_AFTER_S
 from tests.api.running import Service, service
+from tests.deploy.manifests import (
+    MANIFESTS,
+    ROOT,
+    Manifest,
+    built,
+    container,
+    environment,
+    is_core,
+    needs_kustomize,
+    patches,
+    pod,
+    settings,
+    the,
+    written,
+)
 from tests.servers import Server, server, wait_for
 
-ROOT = Path(__file__).resolve().parents[2]
-MANIFESTS = ROOT / "deploy" / "kubernetes"
 OVERLAYS = ("trial", "production")
 # The oldest that has all we use, one between, and the newest whose schema is at hand.
 VERSIONS = ("1.30", "1.34", "1.37")
 LABELS = {"app.kubernetes.io/name": "lacuna"}
 SERVER_STOP_S = inspect.signature(EmbeddedServer).parameters["stop_timeout_s"].default
-
-Manifest = dict[str, Any]
-
-
-def kustomize() -> list[str] | None:
-    """kubectl's or the program itself, 4 or newer: components and `null` in patches need that."""
-    for command in (["kustomize"], ["kubectl"]):
-        if not shutil.which(command[0]):
-            continue
-        asked = [*command, "version", *(["--client", "-o", "json"] if "kubectl" in command else [])]
-        told = subprocess.run(asked, capture_output=True, text=True, check=False).stdout
-        if "kubectl" in command:
-            told = json.loads(told or "{}").get("kustomizeVersion", "")
-        found = re.search(r"v(\d+)\.", told)
-        if found and int(found[1]) >= 4:
-            return [*command, "build" if command == ["kustomize"] else "kustomize"]
-    return None
-
-
-BUILD = kustomize()
-needs_kustomize = pytest.mark.skipif(
-    BUILD is None, reason="there is no kustomize 4 or kubectl 1.21"
-)
-
-
-def built(overlay: str) -> list[Manifest]:
-    assert BUILD is not None
-    folder = MANIFESTS / "overlays" / overlay
-    done = subprocess.run([*BUILD, str(folder)], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    assert not done.stderr, "kustomize warns of nothing"
-    return list(yaml.safe_load_all(done.stdout))
 
 
 @pytest.fixture(scope="module", params=OVERLAYS)
@@ -81,49 +59,6 @@ def production() -> list[Manifest]:
 @pytest.fixture(scope="module")
 def trial() -> list[Manifest]:
     return built("trial")
-
-
-def the(kind: str, manifests: list[Manifest]) -> Manifest:
-    [found] = [one for one in manifests if one["kind"] == kind]
-    return found
-
-
-def pod(manifests: list[Manifest]) -> Manifest:
-    return the("Deployment", manifests)["spec"]["template"]["spec"]
-
-
-def container(manifests: list[Manifest]) -> Manifest:
-    [one] = pod(manifests)["containers"]
-    return one
-
-
-def environment(manifests: list[Manifest]) -> dict[str, str | None]:
-    """What the container is told; None where a Secret has it."""
-    config = the("ConfigMap", manifests)
-    [source] = container(manifests)["envFrom"]
-    assert source["configMapRef"]["name"] == config["metadata"]["name"]
-    return config["data"] | {one["name"]: one.get("value") for one in container(manifests)["env"]}
-
-
-def settings(manifests: list[Manifest]) -> Settings:
-    known = {name: value for name, value in environment(manifests).items() if value is not None}
-    return Settings.from_environment(known)
-
-
-def written() -> list[Path]:
-    return [path for path in sorted(MANIFESTS.rglob("*.yaml")) if path.name != "kustomization.yaml"]
-
-
-def patches() -> set[Path]:
-    found = set()
-    for path in MANIFESTS.rglob("kustomization.yaml"):
-        for patch in yaml.safe_load(path.read_text()).get("patches", []):
-            found.add(path.parent / patch["path"])
-    return found
-
-
-def is_core(manifest: Manifest) -> bool:
-    return manifest["kind"] != "ServiceMonitor"  # a resource of the Prometheus operator
 
 
 # Without kustomize -----------------------------------------------------------------------------
