@@ -7,6 +7,7 @@ click. What is never clicked is never reported: the learners book their default 
 
 from __future__ import annotations
 
+import asyncio
 import json
 import uuid
 from collections.abc import Mapping
@@ -19,9 +20,11 @@ import httpx
 import numpy as np
 from numpy.typing import NDArray
 
+from clients.client.retries import Retries
 from clients.loadtest.histogram import Histogram
 
 TIMEOUT_S = 10.0
+RETRIES = Retries(count=3, longest_s=1.0)  # a visitor waits
 
 
 class Supply(Protocol):
@@ -139,9 +142,17 @@ class AdServer:
         return {"status": answer["status"]}
 
     async def _post(self, path: str, body: Any) -> Any:
-        try:
-            answer = await self.lacuna.post(path, json=body, timeout=TIMEOUT_S)
-            answer.raise_for_status()
-        except httpx.HTTPError as error:
-            raise LacunaRefused(f"{path}: {error}") from error
-        return answer.json()
+        """Asked again where a worker died over it: the event's id makes it count once."""
+        tried = 0
+        while True:
+            tried += 1
+            answer = None
+            try:
+                answer = await self.lacuna.post(path, json=body, timeout=TIMEOUT_S)
+                answer.raise_for_status()
+                return answer.json()
+            except httpx.HTTPError as error:
+                pause_s = RETRIES.wait_s(tried, answer)
+                if pause_s is None:
+                    raise LacunaRefused(f"{path}: {error}") from error
+            await asyncio.sleep(pause_s)

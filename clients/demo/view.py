@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from rich.console import Group
 
 LINE_EVERY_S = 10.0
+LINE_EVERY_FOREVER_S = 60.0  # somebody keeps the log
 LABELS = {"lacuna": "Lacuna", "zero-fill": "zero-fill", "random": "random"}
 BAR_CELLS = 32
 SIMULATED = "Users, ads and clicks are simulated; the service and all requests are real."
@@ -75,10 +76,11 @@ def shown(scene: Scene, *, quiet: bool) -> Iterator[Callable[[], None]]:
 
 def _lines(scene: Scene) -> Callable[[], None]:
     last = monotonic()
+    every_s = LINE_EVERY_FOREVER_S if scene.duration_s is None else LINE_EVERY_S
 
     def see() -> None:
         nonlocal last
-        if monotonic() - last >= LINE_EVERY_S:
+        if monotonic() - last >= every_s:
             last = monotonic()
             rates = "  ".join(
                 f"{LABELS[name]} {tally.rate:.1%}" for name, tally in scene.score.slots.items()

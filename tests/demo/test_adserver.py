@@ -88,3 +88,23 @@ async def test_a_service_that_refuses_is_a_bad_gateway():
         answer = await browser.get("/page?user=1")
     assert answer.status_code == 502
     assert "503" in answer.json()["detail"]
+
+
+@pytest.mark.parametrize("failure", [502, 503, httpx.RemoteProtocolError("it hung up")])
+async def test_what_a_dying_worker_left_unanswered_is_asked_again_under_the_same_event(failure):
+    asked = []
+
+    def answer(request):
+        body = json.loads(request.content)
+        asked.append(body.get("event_id"))
+        if len(asked) == 1:
+            if isinstance(failure, Exception):
+                raise failure
+            return httpx.Response(failure)
+        chosen = {"index": 0, "degraded": False}
+        return httpx.Response(200, json={"results": [chosen]} if "requests" in body else chosen)
+
+    async with ad_server(answer) as browser:
+        page = await browser.get("/page?user=1")
+    assert page.status_code == 200
+    assert asked == [page.json()["impression"]] * 2 + [None]
