@@ -106,7 +106,7 @@ class Visitors:
             return None
         except httpx.HTTPError as error:
             self.failed += 1
-            self.why = str(error)
+            self.why = str(error) or type(error).__name__
             return None
         found: dict[str, Any] = answer.json()
         return found

@@ -3,10 +3,10 @@
     python -m deploy.image.rehearse FOLDER [--target service|clients] [--command ARG …]
 
 Every stage gets a folder under FOLDER, which must be empty. A RUN sees its stage's folders in their
-real places under a root of its own (this needs Linux and root), and /usr of this machine in place of
-the base image: Debian's Python 3.11 with pip and venv. In the end the image's command is started as
-its user, without rights, everything read-only but /tmp. It ends with the command's status. A FOLDER
-that was built before is only started.
+real places under a root of its own (this needs Linux and root), and /usr of this machine in place
+of the base image: Debian's Python 3.11 with pip and venv. In the end the image's command is started
+as its user, without rights, everything read-only but /tmp. It ends with the command's status. A
+FOLDER that was built before is only started.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """What docker-compose.yml would start, started as processes on the loopback.
 
 Command lines, environment and configuration files come from the parsed file and from the image's
-part of the Dockerfile. `Stack.here` is the only place where something is replaced: names of services
-by loopback addresses, and places in a container by folders of the test.
+part of the Dockerfile. `Stack.here` is the place where something is replaced: names of services by
+loopback addresses, and places in a container by folders of the test.
 """
 
 import functools
@@ -126,7 +126,7 @@ class Stack:
         return str(place)
 
     def _place(self, name: str, mount: dict[str, Any]) -> str:
-        """A named volume is a folder that stays; a configuration file is copied, as it reads here."""
+        """A named volume is a folder that stays; a configuration file a copy, as it reads here."""
         if mount["type"] == "volume":
             return self._folder("volumes", mount["source"])
         source = Path(mount["source"])
