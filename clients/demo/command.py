@@ -29,6 +29,7 @@ from .world import NAMES, World
 
 REWARD_WAIT_S = 4.0
 READY_WAIT_S = 60.0
+PATIENCE_S = 60.0  # of a visitor; the ad server, which may ask again, gives up first
 REDRAW_S = 0.25
 MINUTE_S = 60.0
 
@@ -133,7 +134,10 @@ async def _show(args: argparse.Namespace, url: str) -> tuple[Scene, int | None]:
         supply = SimulatedSupply(World.draw(args.seed), args.seed)
         server = AdServer(lacuna, supply, learners, first="lacuna")
         score = Score(tuple(POLICIES))
-        async with _listening(server) as address, httpx.AsyncClient(base_url=address) as browser:
+        async with (
+            _listening(server) as address,
+            httpx.AsyncClient(base_url=address, timeout=PATIENCE_S) as browser,
+        ):
             visitors = Visitors(browser, supply, score, args.seed)
             duration_s = None if args.forever else args.duration
             scene = Scene(url, score, server, supply, visitors, duration_s)

@@ -63,14 +63,15 @@ def served(stack, replica, endpoint):
 
 
 def test_the_demo_goes_on_through_a_killed_replica_and_a_restart_of_everything(stack, caller):
-    demo = stack.start("demo")
-    eventually(lambda: learner(caller, "demo-lacuna")["rounds"] >= 60, "pages are served")
+    # Fewer pages than the file says, for the sake of busy machines: later flags win.
+    demo = stack.start("demo", "--pages", "10")
+    eventually(lambda: learner(caller, "demo-lacuna")["rounds"] >= 40, "pages are served")
     for replica in ("lacuna-1", "lacuna-2"):
         assert served(stack, replica, "/select")["200"] > 0, replica
 
     stack.running["lacuna-1"].kill()
     before = learner(caller, "demo-lacuna")["rounds"]
-    eventually(lambda: learner(caller, "demo-lacuna")["rounds"] >= before + 60, "they go on")
+    eventually(lambda: learner(caller, "demo-lacuna")["rounds"] >= before + 40, "they go on")
     stack.start("lacuna-1")  # as its restart rule says
     stack.wait_until_healthy("lacuna-1")
     eventually(lambda: served(stack, "lacuna-1", "/select")["200"] > 0, "it is used again")
@@ -84,7 +85,7 @@ def test_the_demo_goes_on_through_a_killed_replica_and_a_restart_of_everything(s
     told = {one: learner(caller, one) for one in names}
     for one in told.values():
         # A page that was cut short by the end of the demo may lack the learners asked last.
-        assert one["rounds"] == one["rewards"] > 100
+        assert one["rounds"] == one["rewards"] > 80
         assert 0 < one["defaults"] < one["rewards"]
 
     statuses = stack.down()
@@ -178,7 +179,6 @@ def test_no_replica_is_a_problem_with_an_id_and_it_is_logged(stack, caller):
 
 
 def test_a_load_test_runs_as_the_profile_says(stack):
-    # Shorter: later flags win.
     ended = stack.start("loadtest", "--duration", "3", "--quiet")
     assert ended.process.wait(60) == 0, ended.said()
     stack.running.pop("loadtest")
