@@ -30,6 +30,8 @@ ROOT = Path(__file__).resolve().parents[2]
 IMAGES = {"service": "lacuna:", "clients": "lacuna-clients:"}
 START_S = 120.0  # kernels may have to be compiled first
 STOP_S = 60.0
+# What the images of others begin with, as it is called here; compose only adds to it.
+OTHERS = {"prometheus": "prometheus", "redis-exporter": "prometheus-redis-exporter"}
 PORTS = {
     "redis": 6379,
     "lacuna-1": 8080,
@@ -57,6 +59,10 @@ def compose(**environment: str) -> dict[str, Any]:
     assert done.stderr == ""
     parsed: dict[str, Any] = json.loads(done.stdout)
     return parsed
+
+
+def installed(program: str) -> str | None:
+    return shutil.which(program, path=f"{os.environ['PATH']}:/usr/sbin")
 
 
 @functools.cache
@@ -112,6 +118,8 @@ class Stack:
     def here(self, name: str, text: str) -> str:
         """Text of a service, as it must read on this machine."""
         places = {f"{other}:{port}": self.url(other)[7:] for other, port in PORTS.items()}
+        if name in PORTS:
+            places[f"localhost:{PORTS[name]}"] = self.url(name)[7:]
         for mount in self.services[name].get("volumes", []):
             places[mount["target"]] = self._place(name, mount)
         if "tmpfs" in self.services[name]:
@@ -130,12 +138,16 @@ class Stack:
         if mount["type"] == "volume":
             return self._folder("volumes", mount["source"])
         source = Path(mount["source"])
-        if source.is_dir():
+        if ROOT not in source.parents:
             return str(source)
         copy = Path(self._folder(name)) / source.name
         if not copy.exists():
-            copy.touch()  # before its text, which may name it
-            copy.write_text(self.here(name, self._at_its_port(name, source.read_text())))
+            found = source.rglob("*") if source.is_dir() else [source]
+            for file in filter(Path.is_file, found):
+                place = copy / file.relative_to(source)
+                place.parent.mkdir(parents=True, exist_ok=True)
+                place.touch()  # before its text, which may name it
+                place.write_text(self.here(name, self._at_its_port(name, file.read_text())))
         return str(copy)
 
     def _at_its_port(self, name: str, text: str) -> str:
@@ -153,9 +165,9 @@ class Stack:
             # `lacuna` of the image is test_image's; this is what it becomes.
             assert dockerfile.image(stages(), target).words("ENTRYPOINT") == ["lacuna"]
             return [sys.executable, "-m", "service.cli", *words]
-        if name == "prometheus":  # its image's entrypoint
-            words = ["prometheus", f"--web.listen-address={self.url(name)[7:]}", *words]
-        program = self.store if words[0] == "valkey-server" else shutil.which(words[0])
+        if name in OTHERS:
+            words = [OTHERS[name], f"--web.listen-address={self.url(name)[7:]}", *words]
+        program = self.store if words[0] == "valkey-server" else installed(words[0])
         assert program, f"{words[0]} is not installed here"
         return [str(program), *words[1:]]
 

@@ -5,7 +5,6 @@ API keys are set, so that everything here also shows that callers and probes get
 
 import json
 import re
-import shutil
 import signal
 import threading
 import uuid
@@ -19,13 +18,13 @@ import redis
 from service import cli
 from tests.servers import HOST, other_server
 
-from .stack import ROOT, Stack, eventually
+from .stack import OTHERS, ROOT, Stack, eventually, installed
 
 KEY = "a-key-of-this-test"
 ARMS = [{"id": "a", "features": [0.1, None]}, {"id": "b", "features": [0.7, 0.2]}]
 COUNTS = ("rounds", "rewards", "defaults", "late", "duplicates")
 
-pytestmark = pytest.mark.skipif(shutil.which("nginx") is None, reason="nginx is not installed here")
+pytestmark = pytest.mark.skipif(installed("nginx") is None, reason="nginx is not installed here")
 
 
 @pytest.fixture(scope="module")
@@ -194,6 +193,40 @@ def test_a_replay_runs_as_the_profile_says(stack):
     assert ended.process.wait(60) == 0, ended.said()
     stack.running.pop("replay")
     assert (stack.folder / "volumes/reports/replay/replay.html").exists()
+
+
+def test_prometheus_sees_all_of_it(stack):
+    for program in OTHERS.values():
+        if installed(program) is None:
+            pytest.skip(f"{program} is not installed here")
+    stack.start("redis-exporter")
+    stack.here("prometheus", "/etc/prometheus")  # lays its files out
+    config = stack.folder / "prometheus/prometheus/prometheus.yml"
+    key = stack.folder / "lacuna-api-key"
+    key.write_text(KEY)
+    text = config.read_text()
+    # What docs/docker.md asks for where there are keys; and every second, so as not to wait.
+    line = re.search(r"# +(authorization: .*)", text)[1]
+    line = line.replace("/run/secrets/lacuna-api-key", str(key))
+    text = text.replace("job_name: lacuna\n", f"job_name: lacuna\n    {line}\n")
+    config.write_text(re.sub(r"(?m)^(  scrape_\w+): \d+s", r"\1: 1s", text))
+    one = stack.start("prometheus")
+
+    def targets():
+        assert one.process.poll() is None, one.said()[-2000:]
+        try:
+            told = httpx.get(f"{stack.url('prometheus')}/api/v1/targets").json()
+        except (httpx.HTTPError, ValueError):
+            return Counter()
+        found = told["data"]["activeTargets"]
+        return Counter((target["labels"]["job"], target["health"]) for target in found)
+
+    wanted = {("lacuna", "up"): 2, ("redis", "up"): 1, ("prometheus", "up"): 1}
+    try:
+        eventually(lambda: targets() == wanted, "everything is scraped")
+    finally:
+        stack.stop("prometheus")
+        stack.stop("redis-exporter")
 
 
 def store_server(which: str) -> Path:
