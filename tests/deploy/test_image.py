@@ -2,6 +2,7 @@
 
 import fnmatch
 import os
+import platform
 import re
 import shutil
 import signal
@@ -171,6 +172,26 @@ def test_a_start_compiles_nothing_and_writes_only_to_tmp(tree, tmp_path):
     assert "saved" not in said
     assert tree.files() == before
     assert [path.name for path in tree.tmp.iterdir()] == ["lacuna-kernels"]
+
+
+def test_its_kernels_run_on_a_cpu_of_long_ago(tree, tmp_path):
+    """Numba would take another CPU's for its own and die of an illegal instruction."""
+    emulator = shutil.which("qemu-x86_64")
+    if emulator is None or platform.machine() != "x86_64":
+        pytest.skip("qemu-x86_64 (Debian's qemu-user) is not installed here")
+    kernels = shutil.copytree(tree.folder / "kernels", tmp_path / "kernels")
+    told = dockerfile.image(stages(), "service").environment
+    environment = tree.environment(told) | {
+        "NUMBA_CACHE_DIR": str(kernels),
+        "NUMBA_DEBUG_CACHE": "1",
+        "OPENBLAS_NUM_THREADS": "1",
+    }
+    code = "from service.api.warmup import warm_up; warm_up()"
+    command = [emulator, "-cpu", "Nehalem", sys.executable, "-c", code]
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "data loaded" in done.stdout
+    assert "saved" not in done.stdout
 
 
 def test_a_health_check_fails_where_nothing_listens(tree):
