@@ -1,0 +1,237 @@
+/** One learner at a glance, live: what is asked for when, and who is told. */
+
+import { get, key, learnerPath, now, Problem, Unreachable } from "./api.js";
+import { Decisions } from "./decisions.js";
+import { byId, h, named, say } from "./dom.js";
+import { Features } from "./features.js";
+import { Figures } from "./figures.js";
+import { count, number, seconds } from "./format.js";
+import { HeatMap, DRAWN_IN_FULL, NOT_ASKED_ABOVE } from "./heatmap.js";
+import { askForKey, showForget } from "./keys.js";
+import { wire } from "./manage.js";
+import { OverTime } from "./overtime.js";
+import { Poll } from "./poll.js";
+import { Rates } from "./series.js";
+import { State } from "./state.js";
+import { TryIt } from "./tryit.js";
+
+const FIGURES_MS = 1_000;
+const TIMELINE_MS = 2_000;
+const DECISIONS_MS = 2_000;
+const MODEL_MS = 5_000;
+const WIDE_MODEL_MS = 30_000; // where it has many features
+const LIST_MS = 5_000;
+const LISTED = 30; // decisions
+
+const state = new State(() => askForKey({ entered: restart }));
+const views = {
+  figures: new Figures(byId("figures")),
+  time: new OverTime(),
+  features: new Features(byId("features")),
+  heat: new HeatMap(byId("heat")),
+  decisions: new Decisions(),
+  tryIt: new TryIt(),
+};
+
+let learner = null;
+let statistics = null;
+let polls = {};
+let listing = null;
+
+/** What became of a call. */
+function report(kind, error) {
+  const before = state.errors.has(kind);
+  state.report(kind, error);
+  if (error instanceof Problem && error.status === 401) {
+    lock(error);
+    askForKey({ entered: restart, again: key.get() !== null });
+  } else if (error instanceof Problem && error.type === "unknown-learner") {
+    leave(); // deleted elsewhere
+  } else if (error && !(error instanceof Problem || error instanceof Unreachable)) {
+    console.error(error);
+  } else if (error === null && before && kind === "figures") {
+    // It is back: the others need not wait for their turn.
+    for (const [other, poll] of Object.entries(polls)) if (other !== kind) poll.now();
+    listing.now();
+  }
+  state.show(now());
+}
+
+/** Without a key nothing is shown, nor what was shown before. */
+function lock(error) {
+  stop();
+  choose(null);
+  byId("learner").hidden = true;
+  byId("empty").hidden = true;
+  byId("picker").replaceChildren(h("option", {}, "locked"));
+  byId("picker").disabled = true;
+  state.report("list", error);
+}
+
+function stop() {
+  for (const poll of Object.values(polls)) poll.stop();
+  polls = {};
+  listing?.stop();
+  listing = null;
+}
+
+function restart() {
+  stop();
+  state.errors.clear();
+  listing = new Poll(list, LIST_MS, (error) => report("list", error)).start();
+  if (learner !== null) follow();
+}
+
+/** Everything there is to ask about the learner, each at its own pace. */
+function follow() {
+  const name = learner;
+  const rates = new Rates();
+  const ask = (kind, interval_ms, path, show) =>
+    new Poll(
+      async (signal) => show(await get(learnerPath(name, path()), signal)),
+      interval_ms,
+      (error) => report(kind, error),
+    ).start();
+  polls = {};
+  polls.figures = ask("figures", FIGURES_MS, () => "", (answer) => {
+    showStatistics(answer, rates.add(performance.now(), answer.rounds, answer.rewards));
+  });
+  polls.timeline = ask("timeline", TIMELINE_MS, () => "/timeline", (answer) => {
+    const last = answer.points.at(-1);
+    if (last) state.active(Math.min(now(), last.at + answer.interval_s));
+    views.time.show(answer, statistics?.mean_reward ?? null);
+  });
+  const latest = `/decisions?limit=${LISTED}&explained=true`;
+  polls.decisions = ask("decisions", DECISIONS_MS, () => latest, (answer) => {
+    views.decisions.show(answer.decisions);
+  });
+  const wide = () => (statistics?.dimension ?? 0) > DRAWN_IN_FULL;
+  polls.model = ask(
+    "model",
+    () => (wide() ? WIDE_MODEL_MS : MODEL_MS),
+    () => (askForMatrices() ? "/model" : "/model?matrices=false"),
+    showModel,
+  );
+}
+
+const askForMatrices = () => (statistics?.dimension ?? Infinity) <= NOT_ASKED_ABOVE;
+
+function showStatistics(answer, rates) {
+  const first = statistics === null;
+  statistics = answer;
+  state.seen(answer, now());
+  byId("main").dataset.phase = "ready";
+  say(byId("about"), about(answer));
+  views.figures.show(answer, rates);
+  views.features.show({ statistics: answer });
+  views.decisions.names = answer.features;
+  views.tryIt.show(answer);
+  if (first) polls.model.now();
+}
+
+function showModel(model) {
+  if (statistics === null) return; // how many features there are is not known yet
+  views.features.show({ model });
+  views.tryIt.learn(model, statistics.arms ? statistics.observed_rate : null);
+  if (model.sigma) views.heat.show(model.sigma, statistics.features);
+  else if (!askForMatrices()) {
+    views.heat.explain(`Not drawn for more than ${NOT_ASKED_ABOVE} features.`);
+  } else views.heat.explain("Nothing seen yet: it is learnt from every arm that is sent.");
+}
+
+function about({ policy, preset, dimension, epsilon, default_reward, reward_wait_s, arms }) {
+  const parts = [`${policy}, ${preset}`, `${count(dimension)} features`, `${count(arms)} arms seen`];
+  if (epsilon > 0) parts.push(`${number(100 * epsilon, 1)} % at random`);
+  if (default_reward !== null) {
+    parts.push(`${number(default_reward, 1)} booked after ${seconds(reward_wait_s ?? 0)}`);
+  }
+  return parts.join(" · ");
+}
+
+/** The learners there are, and the one to show among them. */
+async function list(signal) {
+  const { learners } = await get("learners", signal);
+  const names = learners.map((one) => one.name);
+  const picker = byId("picker");
+  if (String([...picker.options].map((one) => one.value)) !== String(names) || picker.disabled) {
+    picker.replaceChildren(...names.map((name) => h("option", { value: name }, name)));
+    if (names.length === 0) picker.append(h("option", { value: "" }, "no learner yet"));
+    picker.disabled = names.length === 0;
+  }
+  byId("empty").hidden = names.length > 0;
+  byId("learner").hidden = names.length === 0;
+  if (names.length === 0) {
+    if (learner !== null) choose(null);
+    byId("main").dataset.phase = "empty";
+    state.show(now(), true);
+  } else if (!names.includes(learner)) {
+    const linked = fromHash();
+    choose(names.includes(linked) ? linked : names.includes("default") ? "default" : names[0]);
+  }
+  picker.value = learner ?? "";
+}
+
+const fromHash = () => new URLSearchParams(location.hash.slice(1)).get("learner");
+
+/** @param {string|null} name */
+function choose(name) {
+  for (const poll of Object.values(polls)) poll.stop();
+  polls = {};
+  learner = name;
+  statistics = null;
+  state.clear();
+  for (const view of Object.values(views)) view.clear(name);
+  byId("main").dataset.phase = "loading";
+  document.title = name === null ? "Lacuna" : `${name} · Lacuna`;
+  byId("name").replaceChildren(named(name ?? ""));
+  byId("picker").value = name ?? "";
+  if (name === null) return;
+  if (fromHash() !== name) history.replaceState(null, "", `#learner=${encodeURIComponent(name)}`);
+  state.show(now());
+  follow();
+}
+
+/** The learner is not there any more, or not as it was. */
+function leave() {
+  choose(null);
+  listing?.now();
+}
+
+function curls() {
+  const at = new URL(".", location.href).href;
+  const auth = key.get() === null ? "" : " -H 'X-API-Key: …'";
+  const start = `curl -H 'Content-Type: application/json'${auth} ${at}`;
+  const arms = '[{"id": "a", "features": [0.2, null, 1.3]}, {"id": "b", "features": [0.1, 0.7, 0.0]}]';
+  return [
+    `${start}select -d '{"event_id": "e1", "arms": ${arms}}'`,
+    `${start}reward -d '{"event_id": "e1", "reward": 1.0}'`,
+  ].join("\n\n");
+}
+
+wire({
+  current: () => learner,
+  created(name) {
+    history.replaceState(null, "", `#learner=${encodeURIComponent(name)}`);
+    leave();
+  },
+  changed: leave,
+});
+byId("picker").addEventListener("change", (event) => choose(event.target.value));
+byId("forget").addEventListener("click", () => {
+  key.set(null);
+  showForget();
+  lock(null);
+  restart();
+});
+document.querySelector(".skip").addEventListener("click", (event) => {
+  event.preventDefault(); // the address names the learner
+  byId("main").focus();
+});
+addEventListener("hashchange", () => {
+  const linked = fromHash();
+  const known = [...byId("picker").options].some((one) => one.value === linked);
+  if (known && linked !== learner) choose(linked);
+});
+say(byId("empty-curls"), curls());
+showForget();
+restart();

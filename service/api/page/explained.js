@@ -1,0 +1,154 @@
+/** Why an arm was chosen: what each arm was worth, and what it was judged by. */
+
+import { h, Keyed, named, s, say, set } from "./dom.js";
+import { featureName, number } from "./format.js";
+
+const AT_FIRST = 12; // arms
+const WIDTH = 100; // of a bar's drawing, in its own units
+
+/**
+ * @typedef {{id: string, score: number|null, mean: number|null, bonus: number|null,
+ *   observed: number[], features: (number|null)[]}} Arm
+ */
+export class Explained {
+  /** @param {HTMLElement} root */
+  constructor(root) {
+    this.all = false;
+    this.arms = [];
+    this.worths = h("tbody");
+    this.rows = new Keyed(this.worths, makeRow, (row, item) => this.update(row, item));
+    const head = ["Arm", "Mean + bonus", "Mean", "Bonus", "Score"];
+    this.bars = h(
+      "table",
+      { class: "arms" },
+      h("caption", { class: "unseen" }, "What each arm was worth"),
+      h("thead", {}, h("tr", {}, ...head.map((text) => h("th", { scope: "col" }, text)))),
+      this.worths,
+    );
+    this.more = h("button", { type: "button", class: "quiet" });
+    this.more.addEventListener("click", () => {
+      this.all = !this.all;
+      this.draw();
+    });
+    this.unscored = h("p", { class: "hint" }, "This choice was not made by scores.");
+    this.grid = h("table", { class: "completed" });
+    this.root = h(
+      "div",
+      { class: "explained" },
+      h(
+        "p",
+        { class: "legend" },
+        h("span", { class: "key key-worth" }, "mean"),
+        h("span", { class: "key key-bonus" }, "bonus for what is uncertain"),
+      ),
+      this.bars,
+      this.unscored,
+      this.more,
+      h(
+        "p",
+        { class: "legend" },
+        h("span", { class: "filled" }, "≈ 0.5"),
+        "was missing, and is completed from what the others say",
+      ),
+      h(
+        "div",
+        { class: "scroll", tabindex: "0", role: "group", "aria-label": "Features of each arm" },
+        this.grid,
+      ),
+    );
+    root.append(this.root);
+  }
+
+  /** @param {Arm[]} arms @param {number} chosen its place among them @param {string[]|null} names */
+  show(arms, chosen, names) {
+    this.arms = arms.map((arm, place) => ({ ...arm, place, chosen: place === chosen }));
+    // The best first; the sort is stable, so equals stay as they were sent.
+    this.arms.sort((a, b) => (b.score ?? 0) - (a.score ?? 0));
+    this.names = names;
+    this.draw();
+  }
+
+  draw() {
+    const scored = this.arms.some((arm) => arm.score !== null);
+    let shown = this.arms;
+    if (!this.all && shown.length > AT_FIRST) {
+      shown = shown.filter((arm, k) => k < AT_FIRST || arm.chosen);
+    }
+    const ends = shown.flatMap(({ mean, score }) => [mean ?? 0, score ?? 0]);
+    const [low, high] = [Math.min(0, ...ends), Math.max(0, ...ends)];
+    const room = (high - low) * 0.02 || 1;
+    this.x = (value) => (WIDTH * (value - low + room)) / (high - low + 2 * room);
+    this.bars.hidden = !scored;
+    this.unscored.hidden = scored;
+    this.rows.show(shown, (arm) => arm.place);
+    this.more.hidden = this.arms.length <= AT_FIRST;
+    say(this.more, this.all ? `Only the best ${AT_FIRST}` : `All ${this.arms.length} arms`);
+    this.fillGrid(shown);
+  }
+
+  update(row, { id, mean, bonus, score, chosen }) {
+    const { label, worth, extra, end, zero, cells, mark } = row.parts;
+    say(label, id);
+    set(label, { title: id });
+    row.classList.toggle("chosen", chosen);
+    mark.hidden = !chosen;
+    const span = (from, to) => {
+      const [a, b] = [this.x(Math.min(from, to)), this.x(Math.max(from, to))];
+      return { x: a, width: b - a };
+    };
+    set(worth, span(0, mean ?? 0));
+    set(extra, span(mean ?? 0, score ?? 0));
+    set(end, { x1: this.x(score ?? 0), x2: this.x(score ?? 0) });
+    set(zero, { x1: this.x(0), x2: this.x(0) });
+    [mean, bonus, score].forEach((value, k) => say(cells[k], number(value)));
+  }
+
+  fillGrid(shown) {
+    const names = shown[0]?.features.map((_, place) => featureName(this.names, place)) ?? [];
+    const cell = (arm) => (value, place) =>
+      arm.observed[place]
+        ? h("td", {}, number(value, 2))
+        : h(
+            "td",
+            { class: "filled" },
+            h("span", { class: "unseen" }, "completed "),
+            `≈ ${number(value, 2)}`,
+          );
+    this.grid.replaceChildren(
+      h("caption", { class: "unseen" }, "Features of each arm, completed where they were missing"),
+      h(
+        "thead",
+        {},
+        h("tr", {}, h("th", { scope: "col" }, "Arm"), ...names.map((name) =>
+          h("th", { scope: "col" }, named(name)))),
+      ),
+      h("tbody", {}, ...shown.map((arm) =>
+        h("tr", { class: arm.chosen ? "chosen" : null },
+          h("th", { scope: "row" }, named(arm.id)), ...arm.features.map(cell(arm))))),
+    );
+  }
+}
+
+function makeRow(arm) {
+  const label = named(arm.id);
+  const mark = h("span", { class: "mark" }, "chosen");
+  const worth = s("rect", { class: "worth", y: 3, height: 14 });
+  const extra = s("rect", { class: "extra", y: 6, height: 8 });
+  const end = s("line", { class: "end", y1: 3, y2: 17 });
+  const zero = s("line", { class: "zero", y1: 0, y2: 20 });
+  const drawing = s(
+    "svg",
+    { viewBox: `0 0 ${WIDTH} 20`, preserveAspectRatio: "none", "aria-hidden": "true" },
+    ...[zero, worth, extra, end],
+  );
+  const cells = [0, 1, 2].map(() => h("td", { class: "num" }));
+  const row = h(
+    "tr",
+    {},
+    h("th", { scope: "row" }, label, mark),
+    h("td", { class: "bar-cell" }, drawing),
+    ...cells,
+  );
+  row.parts = { label, mark, worth, extra, end, zero, cells };
+  return row;
+}

@@ -1,0 +1,62 @@
+/** The row of figures. */
+
+import { h, say } from "./dom.js";
+import { bytes, count, number, percent, rate, seconds } from "./format.js";
+
+/** What stands in each: its name, its value, and a line that says more. */
+const FIGURES = [
+  ["Selects per second", (s, now) => rate(now.selects), (s) => `${count(s.rounds)} so far`],
+  ["Rewards per second", (s, now) => rate(now.rewards), (s) => `${count(s.rewards)} so far`],
+  ["Mean reward", (s) => number(s.mean_reward), () => "of all so far"],
+  ["Pending", (s) => count(s.pending), () => "reward may still come"],
+  [
+    "Default share",
+    (s) => percent(s.rewards ? s.defaults / s.rewards : null),
+    (s) =>
+      s.default_reward === null
+        ? "no default reward"
+        : `${number(s.default_reward, 1)} after ${seconds(s.reward_wait_s)}`,
+  ],
+  [
+    "Late share",
+    (s) => percent(came(s) ? s.late / came(s) : null),
+    (s) => `${count(s.late)} after the default`,
+  ],
+  ["Duplicates", (s) => count(s.duplicates), () => "sent again, not counted"],
+  [
+    "Staleness",
+    (s) => seconds(s.staleness_s),
+    (s) => `${s.workers} ${s.workers === 1 ? "worker" : "workers"}, ${bytes(s.bytes_held)}`,
+  ],
+];
+
+/** Rewards that callers sent, in time or not. */
+const came = (s) => s.rewards - s.defaults + s.late;
+
+export class Figures {
+  /** @param {HTMLElement} root */
+  constructor(root) {
+    this.cells = FIGURES.map(([name]) => {
+      const value = h("span", { class: "value" }, "–");
+      const more = h("span", { class: "more" }, " ");
+      root.append(h("div", { class: "figure" }, h("dt", {}, name), h("dd", {}, value, more)));
+      return { value, more };
+    });
+  }
+
+  clear() {
+    for (const { value, more } of this.cells) {
+      say(value, "–");
+      say(more, " ");
+    }
+  }
+
+  /** @param {any} statistics @param {{selects: number|null, rewards: number|null}} rates */
+  show(statistics, rates) {
+    this.cells.forEach(({ value, more }, k) => {
+      const [, of, about] = FIGURES[k];
+      say(value, of(statistics, rates));
+      say(more, about(statistics));
+    });
+  }
+}

@@ -1,0 +1,60 @@
+/** How numbers are written. Every column of them has tabular figures and a fixed number of places. */
+
+const MINUS = "−";
+const whole = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
+const short = new Intl.NumberFormat("en", { notation: "compact", maximumFractionDigits: 1 });
+
+const signed = (text) => text.replace("-", MINUS);
+
+export const NONE = "–";
+
+/** 1,234,567, and 12.3M from ten million on. */
+export function count(value) {
+  if (value === null || value === undefined) return NONE;
+  return value < 1e7 ? whole.format(value) : short.format(value);
+}
+
+/** Three significant places at the least, never an exponent unless it is far out. */
+export function number(value, places = 3) {
+  if (value === null || value === undefined || !Number.isFinite(value)) return NONE;
+  const size = Math.abs(value);
+  if (size >= 1e6 || (size > 0 && size < 10 ** -places / 2)) return signed(value.toExponential(1));
+  const text = value.toFixed(size >= 1000 ? 0 : size >= 100 ? 1 : places);
+  return signed(/^-0\.?0*$/.test(text) ? text.slice(1) : text);
+}
+
+export function rate(value) {
+  if (value === null || value === undefined) return NONE;
+  return value >= 1000 ? whole.format(value) : value.toFixed(1);
+}
+
+export function percent(share, places = 1) {
+  if (share === null || share === undefined || !Number.isFinite(share)) return NONE;
+  return `${(100 * share).toFixed(places)} %`;
+}
+
+export function seconds(value) {
+  if (value === null || value === undefined) return NONE;
+  if (value < 60) return `${value.toFixed(value < 10 ? 1 : 0)} s`;
+  return value < 3600 ? `${(value / 60).toFixed(0)} min` : `${(value / 3600).toFixed(1)} h`;
+}
+
+export function bytes(value) {
+  const units = ["B", "kB", "MB", "GB", "TB"];
+  let unit = 0;
+  for (; value >= 1000 && unit < units.length - 1; unit += 1) value /= 1000;
+  return `${value.toFixed(unit && value < 10 ? 1 : 0)} ${units[unit]}`;
+}
+
+const clock = new Intl.DateTimeFormat("en-GB", {
+  hour: "2-digit",
+  minute: "2-digit",
+  second: "2-digit",
+});
+
+/** Of an epoch in seconds, in the reader's own time zone. */
+export const time = (at) => clock.format(at * 1000);
+export const timeShort = (at) => time(at).slice(0, 5);
+
+/** The name of a feature, or its position where it has none. */
+export const featureName = (names, place) => names?.[place] ?? `x${place}`;

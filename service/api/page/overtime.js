@@ -1,0 +1,135 @@
+/** The card "Reward over time": two charts on one timeline, and the same as a table. */
+
+import { now } from "./api.js";
+import { byId, h, say } from "./dom.js";
+import { number, rate, seconds, time } from "./format.js";
+import { dense, ratesOf, rollingMeans, windowOf } from "./series.js";
+import { TimeChart } from "./timechart.js";
+
+const LEAST_SPAN_S = 60;
+const ROWS = 12; // of the table
+
+export class OverTime {
+  constructor() {
+    this.timeline = null;
+    this.overall = null;
+    this.reward = new TimeChart(byId("reward-chart"), {
+      label: "Mean reward over time",
+      lines: [{ name: "mean", of: "mean", low: "low", high: "high" }],
+      tick: (value) => number(value, 2),
+      about: ({ mean, low, high, n }) =>
+        mean === null
+          ? "no rewards"
+          : `${number(mean)}${low === null ? "" : ` (${number(low)} to ${number(high)})`}, ${n} rewards`,
+    });
+    this.rate = new TimeChart(byId("rate-chart"), {
+      label: "Selects and rewards per second",
+      lines: [
+        { name: "selects", of: "selects" },
+        { name: "rewards", of: "rewards" },
+      ],
+      tick: (value) => String(Number(value.toPrecision(3))),
+      about: ({ selects, rewards }) => `${rate(selects)} selects/s   ${rate(rewards)} rewards/s`,
+    });
+    this.body = h("tbody");
+    byId("time-table").append(
+      h(
+        "div",
+        { class: "scroll", tabindex: "0", role: "group", "aria-label": "Reward over time" },
+        h(
+          "table",
+          {},
+          h("thead", {}, h("tr", {}, ...["Until", "Mean", "95 % band", "Rewards"].map(heading))),
+          this.body,
+        ),
+      ),
+    );
+    byId("span").addEventListener("change", () => this.draw());
+  }
+
+  clear() {
+    this.timeline = null;
+    this.reward.show(null);
+    this.rate.show(null);
+    this.body.replaceChildren();
+    say(byId("window"), "");
+  }
+
+  /** @param {any} timeline as the service tells it @param {number|null} overall mean of all rewards */
+  show(timeline, overall) {
+    Object.assign(this, { timeline, overall });
+    this.draw();
+  }
+
+  draw() {
+    if (this.timeline === null) return;
+    const { interval_s, points } = this.timeline;
+    if (points.length === 0) {
+      this.reward.show(null, "No selects in the last hour");
+      this.rate.show(null, "");
+      this.body.replaceChildren();
+      return;
+    }
+    const longest_s = Number(document.querySelector("#span input:checked").value);
+    const window_s = windowOf(longest_s);
+    const to = Math.max(now(), points.at(-1).at);
+    // A young learner's chart begins where it began.
+    const from = Math.max(to - longest_s, Math.min(points[0].at, to - LEAST_SPAN_S));
+    const intervals = dense(this.timeline, from - window_s, to);
+    const means = rollingMeans(intervals, interval_s, window_s).filter((p) => p.at >= from);
+    // The interval that is going on ends at its end, but is known until now.
+    if (means.length) means.at(-1).at = Math.min(means.at(-1).at, to);
+    this.drawReward(means, from, to);
+    this.drawRates(ratesOf(intervals, interval_s, to).filter((p) => p.at >= from), from, to);
+    this.tabulate(means);
+    say(byId("window"), `each point is the mean of the ${seconds(window_s)} before it`);
+  }
+
+  drawReward(means, from, to) {
+    const known = means.filter((point) => point.mean !== null);
+    if (known.length === 0) {
+      this.reward.show(null, "No rewards yet in the time shown");
+      return;
+    }
+    // The first few rewards have bands so wide that nothing else could be seen.
+    const most = Math.max(...known.map((point) => point.n));
+    const firm = known.filter((point) => point.low !== null && point.n >= most / 10);
+    const lows = [...known.map((p) => p.mean), ...firm.map((p) => p.low)];
+    const highs = [...known.map((p) => p.mean), ...firm.map((p) => p.high)];
+    const [first, last] = [known[0], known.at(-1)];
+    this.reward.show({
+      ...{ from, to, points: means, low: Math.min(...lows), high: Math.max(...highs) },
+      level: this.overall === null ? null : { at: this.overall, text: "all rewards so far" },
+      summary:
+        `From ${number(first.mean)} at ${time(first.at)} to ${number(last.mean)} at ` +
+        `${time(last.at)}${last.low === null ? "" : `, band ${number(last.low)} to ${number(last.high)}`}.`,
+    });
+  }
+
+  drawRates(points, from, to) {
+    const most = Math.max(1, ...points.flatMap((p) => [p.selects, p.rewards]));
+    const last = points.at(-1);
+    const summary = last ? `Now ${rate(last.selects)} and ${rate(last.rewards)}.` : "None yet.";
+    this.rate.show({ from, to, points, low: 0, high: most, summary });
+  }
+
+  tabulate(means) {
+    if (!byId("time-table").open && this.body.childElementCount) return;
+    const every = Math.max(1, Math.floor(means.length / ROWS));
+    const rows = means.toReversed().filter((_, k) => k % every === 0);
+    this.body.replaceChildren(
+      ...rows.slice(0, ROWS).map(({ at, n, mean, low, high }) =>
+        h(
+          "tr",
+          {},
+          h("th", { scope: "row" }, time(at)),
+          h("td", {}, number(mean)),
+          h("td", {}, low === null ? "–" : `${number(low)} to ${number(high)}`),
+          h("td", {}, String(n)),
+        ),
+      ),
+    );
+  }
+}
+
+const heading = (text) => h("th", { scope: "col" }, text);

@@ -1,0 +1,89 @@
+/** How the learner is, in one word; and what to say when something is not as it should be. */
+
+import { Problem, Unreachable } from "./api.js";
+import { byId, say } from "./dom.js";
+import { time } from "./format.js";
+
+const STALE_S = 5; // several times what an idle worker waits before it looks at the log again
+const IDLE_S = 20;
+
+const NOTICES = {
+  "no key": ["An API key is needed.", "Nothing can be shown without it.", "Enter key"],
+  unreachable: ["The service does not answer.", "Trying again.", null],
+  degraded: [
+    "The store is away.",
+    "Selects are answered from the last model, rewards are refused until it is back.",
+    null,
+  ],
+  stale: ["The model is behind.", "This worker has not seen the latest rewards for a while.", null],
+};
+
+export class State {
+  /** @param {() => void} enterKey */
+  constructor(enterKey) {
+    this.badge = byId("state");
+    this.word = byId("state-text");
+    this.button = byId("notice-act");
+    this.button.addEventListener("click", enterKey);
+    /** What became of the last call of each kind. @type {Map<string, Error>} */
+    this.errors = new Map();
+    this.clear();
+  }
+
+  clear() {
+    Object.assign(this, { statistics: null, shown_at: null, active_at: null, done: null, looks: 0 });
+    this.errors.clear();
+  }
+
+  /** @param {string} kind @param {Error|null} error */
+  report(kind, error) {
+    if (error === null) this.errors.delete(kind);
+    else this.errors.set(kind, error);
+  }
+
+  /** @param {any} statistics @param {number} at when, in seconds */
+  seen(statistics, at) {
+    const done = statistics.rounds + statistics.rewards;
+    if (this.done !== null && done !== this.done) this.active(at);
+    Object.assign(this, { statistics, shown_at: at, done, looks: this.looks + 1 });
+  }
+
+  /** Something happened then. */
+  active(at) {
+    this.active_at = Math.max(this.active_at ?? 0, at);
+  }
+
+  wordAt(now) {
+    const errors = [...this.errors.values()];
+    const problem = (test) => errors.some((one) => one instanceof Problem && test(one));
+    if (problem((one) => one.status === 401)) return "no key";
+    if (errors.some((one) => one instanceof Unreachable)) return "unreachable";
+    if (problem((one) => one.type === "store-down") || this.statistics?.degraded) return "degraded";
+    if (errors.length) return "error";
+    if (this.statistics === null) return "loading";
+    if (this.statistics.staleness_s > STALE_S) return "stale";
+    if (this.active_at !== null && now - this.active_at < IDLE_S) return "learning";
+    return this.looks < 2 ? "loading" : "idle"; // one look does not tell whether anything moves
+  }
+
+  /** @param {number} now in seconds @param {boolean} [empty] there is no learner at all */
+  show(now, empty = false) {
+    const found = this.wordAt(now);
+    const word = empty && found === "loading" ? "no learner" : found;
+    this.badge.dataset.state = word.replace(" ", "-");
+    say(this.word, word);
+    const error = [...this.errors.values()][0];
+    const notice = word === "error" ? ["Something went wrong.", error.message, null] : NOTICES[word];
+    byId("notice").hidden = !notice;
+    byId("main").classList.toggle("away", Boolean(notice) && this.shown_at === null);
+    byId("learner").classList.toggle("dimmed", Boolean(notice) && this.shown_at !== null);
+    if (!notice) return;
+    const [title, text, act] = notice;
+    const since = this.shown_at === null || word === "stale" ? "" : ` Shown is ${time(this.shown_at)}.`;
+    byId("notice").dataset.state = this.badge.dataset.state;
+    say(byId("notice-title"), title);
+    say(byId("notice-text"), `${text}${since}`);
+    this.button.hidden = !act;
+    say(this.button, act ?? "");
+  }
+}
