@@ -5,7 +5,7 @@ import { Decisions } from "./decisions.js";
 import { byId, h, named, say } from "./dom.js";
 import { Features } from "./features.js";
 import { Figures } from "./figures.js";
-import { count, number, seconds } from "./format.js";
+import { count, plain, span } from "./format.js";
 import { HeatMap, DRAWN_IN_FULL, NOT_ASKED_ABOVE } from "./heatmap.js";
 import { askForKey, showForget } from "./keys.js";
 import { wire } from "./manage.js";
@@ -21,7 +21,7 @@ const DECISIONS_MS = 2_000;
 const MODEL_MS = 5_000;
 const WIDE_MODEL_MS = 30_000; // where it has many features
 const LIST_MS = 5_000;
-const LISTED = 30; // decisions
+const LISTED = 50; // decisions
 
 const state = new State(() => askForKey({ entered: restart }));
 const views = {
@@ -141,9 +141,9 @@ function showModel(model) {
 
 function about({ policy, preset, dimension, epsilon, default_reward, reward_wait_s, arms }) {
   const parts = [`${policy}, ${preset}`, `${count(dimension)} features`, `${count(arms)} arms seen`];
-  if (epsilon > 0) parts.push(`${number(100 * epsilon, 1)} % at random`);
+  if (epsilon > 0) parts.push(`${plain(100 * epsilon)} % at random`);
   if (default_reward !== null) {
-    parts.push(`${number(default_reward, 1)} booked after ${seconds(reward_wait_s ?? 0)}`);
+    parts.push(`${plain(default_reward)} booked after ${span(reward_wait_s ?? 0)}`);
   }
   return parts.join(" · ");
 }

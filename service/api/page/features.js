@@ -1,7 +1,7 @@
 /** One row per feature: how often it is seen, and what it weighs, with its uncertainty. */
 
 import { byId, h, Keyed, named, s, say, set } from "./dom.js";
-import { featureName, number, percent } from "./format.js";
+import { featureName, fixed, number, percent } from "./format.js";
 
 const AT_FIRST = 24; // rows; the rest on demand
 const CONSTANT = -1;
@@ -68,16 +68,21 @@ export class Features {
     const drawn = [constant, ...shown];
     // One scale for all rows, with room for every whisker and for zero.
     this.reach = Math.max(1e-9, ...drawn.map((i) => Math.abs(i.theta ?? 0) + (i.width ?? 0)));
+    this.places = Math.min(9, Math.max(2, 1 - Math.floor(Math.log10(this.reach))));
     this.rows.show(drawn, (item) => item.place);
     this.more.hidden = dimension <= AT_FIRST;
     say(this.more, this.all ? `Only ${AT_FIRST}` : `All ${dimension} features`);
     say(
       this.scale,
       theta
-        ? `Weights from ${number(-this.reach, 2)} to ${number(this.reach, 2)}, the line is 0; ` +
+        ? `Weights from ${this.write(-this.reach)} to ${this.write(this.reach)}, the line is 0; ` +
             "a whisker is one standard width."
         : "",
     );
+  }
+
+  write(weight) {
+    return this.reach < 1e4 ? fixed(weight, this.places) : number(weight, 2);
   }
 
   update(row, { name, place, observed, theta, width }) {
@@ -94,7 +99,7 @@ export class Features {
       set(whisker, { x1: x(theta - (width ?? 0)), x2: x(theta + (width ?? 0)) });
       set(dot, { x1: x(theta), x2: x(theta) });
     }
-    say(value, theta === null ? "–" : `${number(theta, 2)} ± ${number(width, 2)}`);
+    say(value, theta === null ? "–" : `${this.write(theta)} ± ${this.write(width ?? 0)}`);
   }
 }
 

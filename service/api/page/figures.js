@@ -1,28 +1,28 @@
 /** The row of figures. */
 
 import { h, say } from "./dom.js";
-import { bytes, count, number, percent, rate, seconds } from "./format.js";
+import { bytes, count, number, percent, plain, rate, seconds, span } from "./format.js";
 
 /** What stands in each: its name, its value, and a line that says more. */
 const FIGURES = [
   ["Selects per second", (s, now) => rate(now.selects), (s) => `${count(s.rounds)} so far`],
   ["Rewards per second", (s, now) => rate(now.rewards), (s) => `${count(s.rewards)} so far`],
   ["Mean reward", (s) => number(s.mean_reward), () => "of all so far"],
-  ["Pending", (s) => count(s.pending), () => "reward may still come"],
+  ["Pending", (s) => count(s.pending), () => "reward to come"],
   [
     "Default share",
     (s) => percent(s.rewards ? s.defaults / s.rewards : null),
     (s) =>
       s.default_reward === null
         ? "no default reward"
-        : `${number(s.default_reward, 1)} after ${seconds(s.reward_wait_s)}`,
+        : `${plain(s.default_reward)} after ${span(s.reward_wait_s ?? 0)}`,
   ],
   [
     "Late share",
     (s) => percent(came(s) ? s.late / came(s) : null),
     (s) => `${count(s.late)} after the default`,
   ],
-  ["Duplicates", (s) => count(s.duplicates), () => "sent again, not counted"],
+  ["Duplicates", (s) => count(s.duplicates), () => "sent again"],
   [
     "Staleness",
     (s) => seconds(s.staleness_s),

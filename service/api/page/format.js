@@ -19,9 +19,14 @@ export function number(value, places = 3) {
   if (value === null || value === undefined || !Number.isFinite(value)) return NONE;
   const size = Math.abs(value);
   if (size >= 1e6 || (size > 0 && size < 10 ** -places / 2)) return signed(value.toExponential(1));
-  const text = value.toFixed(size >= 1000 ? 0 : size >= 100 ? 1 : places);
-  return signed(/^-0\.?0*$/.test(text) ? text.slice(1) : text);
+  return fixed(value, size >= 1000 ? 0 : size >= 100 ? 1 : places);
 }
+
+/** As short as it can be said: 0, 4, 0.25. */
+export const plain = (value) => signed(String(Number(value.toPrecision(4))));
+
+/** So many places, whatever its size: for columns that have one scale. */
+export const fixed = (value, places) => signed(value.toFixed(places).replace(/^-(0\.?0*)$/, "$1"));
 
 export function rate(value) {
   if (value === null || value === undefined) return NONE;
@@ -37,6 +42,13 @@ export function seconds(value) {
   if (value === null || value === undefined) return NONE;
   if (value < 60) return `${value.toFixed(value < 10 ? 1 : 0)} s`;
   return value < 3600 ? `${(value / 60).toFixed(0)} min` : `${(value / 3600).toFixed(1)} h`;
+}
+
+/** A length of time that somebody has set: 4 s, 10 min. */
+export function span(value) {
+  const units = [["h", 3600], ["min", 60]];
+  const [unit, size] = units.find(([, long]) => value > 0 && value % long === 0) ?? ["s", 1];
+  return `${plain(value / size)} ${unit}`;
 }
 
 export function bytes(value) {

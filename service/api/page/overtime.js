@@ -2,7 +2,7 @@
 
 import { now } from "./api.js";
 import { byId, h, say } from "./dom.js";
-import { number, rate, seconds, time } from "./format.js";
+import { number, rate, span, time } from "./format.js";
 import { dense, ratesOf, rollingMeans, windowOf } from "./series.js";
 import { TimeChart } from "./timechart.js";
 
@@ -82,7 +82,7 @@ export class OverTime {
     this.drawReward(means, from, to);
     this.drawRates(ratesOf(intervals, interval_s, to).filter((p) => p.at >= from), from, to);
     this.tabulate(means);
-    say(byId("window"), `each point is the mean of the ${seconds(window_s)} before it`);
+    say(byId("window"), `each point is the mean of the ${span(window_s)} before it`);
   }
 
   drawReward(means, from, to) {
@@ -91,11 +91,11 @@ export class OverTime {
       this.reward.show(null, "No rewards yet in the time shown");
       return;
     }
-    // The first few rewards have bands so wide that nothing else could be seen.
+    // The first few rewards say so little that nothing else could be seen beside their band.
     const most = Math.max(...known.map((point) => point.n));
     const firm = known.filter((point) => point.low !== null && point.n >= most / 10);
-    const lows = [...known.map((p) => p.mean), ...firm.map((p) => p.low)];
-    const highs = [...known.map((p) => p.mean), ...firm.map((p) => p.high)];
+    const lows = firm.length ? firm.map((p) => p.low) : known.map((p) => p.mean);
+    const highs = firm.length ? firm.map((p) => p.high) : known.map((p) => p.mean);
     const [first, last] = [known[0], known.at(-1)];
     this.reward.show({
       ...{ from, to, points: means, low: Math.min(...lows), high: Math.max(...highs) },

@@ -107,7 +107,7 @@ export class TimeChart {
       const y = this.y(level.at);
       this.level.append(
         s("line", { x1: MARGIN.left, x2: right, y1: y, y2: y }),
-        s("text", { x: right, y: y - 5 }, level.text),
+        s("text", { x: MARGIN.left + 4, y: y - 5 }, level.text),
       );
     }
   }

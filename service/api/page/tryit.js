@@ -1,7 +1,7 @@
 /** A dry run: arms as a grid of fields or as JSON, and what the learner would choose. */
 
 import { send } from "./api.js";
-import { byId, h, named, say } from "./dom.js";
+import { byId, h, named, say, set } from "./dom.js";
 import { Explained } from "./explained.js";
 import { featureName, number } from "./format.js";
 
@@ -100,11 +100,11 @@ export class TryIt {
       input.placeholder = "missing";
       return h("td", {}, input);
     });
-    const remove = button("Remove", () => {
+    const remove = button("×", () => {
       row.remove();
       this.toJson();
     });
-    remove.className = "quiet";
+    set(remove, { class: "quiet", "aria-label": `Remove arm ${this.rows.childElementCount + 1}` });
     const name = field(`Name of arm ${this.rows.childElementCount + 1}`, id, true);
     const row = h("tr", {}, h("th", { scope: "row" }, name), ...cells, h("td", {}, remove));
     this.rows.append(row);

@@ -1,0 +1,134 @@
+"""What moves by itself."""
+
+from __future__ import annotations
+
+import httpx
+
+from tests.page.browser import Tab
+from tests.servers import Server
+
+CHANGED = """([selector, attribute, before]) => {
+  const node = document.querySelector(selector);
+  const now = attribute ? node.getAttribute(attribute) : node.textContent;
+  return now !== null && now !== before;
+}"""
+
+
+def moved(tab: Tab, selector: str, attribute: str | None = None) -> None:
+    """Waits until it has changed, twice: the first time may be its first drawing."""
+    node = tab.page.locator(selector).first
+    for _ in range(2):
+        before = node.get_attribute(attribute) if attribute else node.text_content()
+        tab.page.wait_for_function(CHANGED, arg=[selector, attribute, before])
+
+
+def test_figures_charts_and_bars_move_with_the_traffic(tab: Tab):
+    tab.open("ads", "learning")
+    moved(tab, "#figures .more")  # selects so far
+    moved(tab, ".line-mean", "d")
+    moved(tab, ".band-mean", "d")
+    moved(tab, ".line-selects", "d")
+    moved(tab, "#features .estimate", "x1")
+    moved(tab, "#decisions tbody tr:first-child button")
+    assert "no rewards" not in (tab.page.locator("#reward-chart .frame").get_attribute("aria-label"))
+    tab.check()
+
+
+def test_figures_are_those_of_the_api(tab: Tab, http: httpx.Client):
+    before = http.get("/learners/ads").json()
+    page = tab.open("ads", "learning")
+    page.wait_for_function(
+        "least => Number(document.querySelector('#figures .more').textContent"
+        ".replace(/\\D/g, '')) >= least",
+        arg=before["rounds"],
+    )
+    after = http.get("/learners/ads").json()
+    cells = page.locator("#figures .figure").all_inner_texts()
+    figures = {name: value for name, value, *_ in (cell.split("\n") for cell in cells)}
+    assert before["duplicates"] <= int(figures["Duplicates"].replace(",", "")) <= after["duplicates"]
+    assert before["duplicates"] > 0
+    shares = [one["defaults"] / one["rewards"] * 100 for one in (before, after)]
+    share = float(figures["Default share"].removesuffix(" %"))
+    assert min(shares) - 1 <= share <= max(shares) + 1
+    assert abs(float(figures["Mean reward"]) - after["mean_reward"]) < 0.1
+    rows = page.locator("#features tbody tr").all_inner_texts()
+    assert [row.split()[0] for row in rows] == ["constant", *before["features"]]
+    observed = [round(100 * share) for share in after["observed_rate"]]
+    for row, expected in zip(rows[1:], observed, strict=True):
+        assert abs(int(row.split()[1]) - expected) <= 2
+    tab.check()
+
+
+def test_the_heat_map_tells_pairs_to_pointer_and_keys(tab: Tab, http: httpx.Client):
+    page = tab.open("ads", "learning")
+    frame = page.locator("#heat .heat-frame")
+    frame.focus()
+    page.keyboard.press("ArrowRight")
+    told = tab.said("#heat .heat-said")
+    assert told.startswith("taste and past_clicks: 0.")
+    sigma = http.get("/learners/ads/model").json()["sigma"]
+    expected = sigma[0][1] / (sigma[0][0] * sigma[1][1]) ** 0.5
+    assert abs(float(told.rpartition(" ")[2]) - expected) < 0.1
+    box = frame.bounding_box()
+    page.mouse.move(box["x"] + box["width"] * 0.5, box["y"] + box["height"] * 0.7)
+    assert tab.said("#heat .heat-said").startswith("quality and price: ")
+    assert page.locator("#heat svg g rect").count() == 25
+    tab.check()
+
+
+def test_a_chart_tells_a_moment_to_pointer_and_keys(tab: Tab):
+    page = tab.open("ads", "learning")
+    page.wait_for_selector("#rate-chart .line-selects[d]")
+    page.locator("#reward-chart .frame").hover()
+    assert "rewards" in tab.said("#reward-chart .tip")
+    page.locator("#rate-chart .frame").focus()
+    page.keyboard.press("ArrowLeft")
+    assert "selects/s" in tab.said("#rate-chart .tip")
+    page.get_by_text("As a table").click()
+    assert page.locator("#time-table tbody tr").count() > 0
+    tab.check()
+
+
+def test_degraded_shows_while_the_store_is_away_and_clears_when_it_is_back(tab: Tab, store: Server):
+    page = tab.open("ads", "learning")
+    store.stop()
+    try:
+        tab.wait_for_state("degraded")
+        assert page.locator("#notice").is_visible()
+        assert "The store is away" in tab.said("#notice")
+        assert page.locator("#figures").is_visible()  # what was known stays
+        page.get_by_role("button", name="Choose (dry run)").click()
+        page.wait_for_selector("#try .said:has-text('the store is away')")
+    finally:
+        store.start()
+    tab.wait_for_state("learning")
+    assert page.locator("#notice").is_hidden()
+    moved(tab, "#figures .more")
+    tab.check(refused=(503,))
+
+
+def test_a_page_opened_while_the_store_is_away_says_so_and_fills_later(tab: Tab, store: Server):
+    store.stop()
+    try:
+        page = tab.open("ads", "degraded")
+        assert page.locator("#learner").is_hidden()
+    finally:
+        store.start()
+    tab.wait_for_state("learning")
+    assert tab.said("#name") == "ads"
+    tab.check(refused=(503,))
+
+
+def test_a_learner_can_be_linked_to_and_picked(tab: Tab, http: httpx.Client):
+    http.put("/learners/linked", json={"dimension": 2})
+    page = tab.open("linked")
+    assert tab.said("#name") == "linked"
+    assert page.locator("#picker").input_value() == "linked"
+    page.locator("#picker").select_option("ads")
+    tab.wait_for_state("learning")
+    assert page.url.endswith("#learner=ads")
+    page.evaluate("location.hash = 'learner=linked'")
+    page.wait_for_function("() => document.getElementById('name').textContent === 'linked'")
+    http.delete("/learners/linked")
+    page.wait_for_function("() => document.getElementById('name').textContent === 'ads'")
+    tab.check(refused=(404,))
