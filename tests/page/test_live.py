@@ -7,30 +7,37 @@ import httpx
 from tests.page.browser import Tab
 from tests.servers import Server
 
-CHANGED = """([selector, attribute, before]) => {
+# What each of these shows: an attribute, or the text where none is named.
+PARTS = {
+    "#figures .more": None,  # selects so far
+    ".line-mean": "d",
+    ".band-mean": "d",
+    ".line-selects": "d",
+    "#features .estimate": "x1",
+    "#decisions tbody tr:first-child button": None,
+}
+SHOWN = """parts => Object.entries(parts).map(([selector, attribute]) => {
   const node = document.querySelector(selector);
-  const now = attribute ? node.getAttribute(attribute) : node.textContent;
-  return now !== null && now !== before;
-}"""
+  return attribute ? node?.getAttribute(attribute) : node?.textContent;
+})"""
+ALL_CHANGED = f"""([parts, before]) => {{
+  const now = ({SHOWN})(parts);
+  return now.every((value, k) => value && value !== before[k]);
+}}"""
 
 
-def moved(tab: Tab, selector: str, attribute: str | None = None) -> None:
-    """Waits until it has changed, twice: the first time may be its first drawing."""
-    node = tab.page.locator(selector).first
+def wait_until_moved(tab: Tab, parts: dict[str, str | None]) -> None:
+    """Twice: the first change may be a first drawing."""
     for _ in range(2):
-        before = node.get_attribute(attribute) if attribute else node.text_content()
-        tab.page.wait_for_function(CHANGED, arg=[selector, attribute, before])
+        before = tab.page.evaluate(SHOWN, parts)
+        tab.page.wait_for_function(ALL_CHANGED, arg=[parts, before])
 
 
 def test_figures_charts_and_bars_move_with_the_traffic(tab: Tab):
-    tab.open("ads", "learning")
-    moved(tab, "#figures .more")  # selects so far
-    moved(tab, ".line-mean", "d")
-    moved(tab, ".band-mean", "d")
-    moved(tab, ".line-selects", "d")
-    moved(tab, "#features .estimate", "x1")
-    moved(tab, "#decisions tbody tr:first-child button")
-    assert "no rewards" not in (tab.page.locator("#reward-chart .frame").get_attribute("aria-label"))
+    page = tab.open("ads", "learning")
+    wait_until_moved(tab, PARTS)
+    told = page.locator("#reward-chart .frame").get_attribute("aria-label")
+    assert told.startswith("Mean reward over time. From 0.")
     tab.check()
 
 
@@ -103,7 +110,7 @@ def test_degraded_shows_while_the_store_is_away_and_clears_when_it_is_back(tab: 
         store.start()
     tab.wait_for_state("learning")
     assert page.locator("#notice").is_hidden()
-    moved(tab, "#figures .more")
+    wait_until_moved(tab, {"#figures .more": None})
     tab.check(refused=(503,))
 
 

@@ -158,12 +158,12 @@ async function list(signal) {
     if (names.length === 0) picker.append(h("option", { value: "" }, "no learner yet"));
     picker.disabled = names.length === 0;
   }
+  state.empty = names.length === 0;
   byId("empty").hidden = names.length > 0;
   byId("learner").hidden = names.length === 0;
   if (names.length === 0) {
     if (learner !== null) choose(null);
     byId("main").dataset.phase = "empty";
-    state.show(now(), true);
   } else if (!names.includes(learner)) {
     const linked = fromHash();
     choose(names.includes(linked) ? linked : names.includes("default") ? "default" : names[0]);

@@ -25,6 +25,7 @@ export class State {
     this.word = byId("state-text");
     this.button = byId("notice-act");
     this.button.addEventListener("click", enterKey);
+    this.empty = false; // there is no learner at all
     /** What became of the last call of each kind. @type {Map<string, Error>} */
     this.errors = new Map();
     this.clear();
@@ -60,16 +61,15 @@ export class State {
     if (errors.some((one) => one instanceof Unreachable)) return "unreachable";
     if (problem((one) => one.type === "store-down") || this.statistics?.degraded) return "degraded";
     if (errors.length) return "error";
-    if (this.statistics === null) return "loading";
+    if (this.statistics === null) return this.empty ? "no learner" : "loading";
     if (this.statistics.staleness_s > STALE_S) return "stale";
     if (this.active_at !== null && now - this.active_at < IDLE_S) return "learning";
     return this.looks < 2 ? "loading" : "idle"; // one look does not tell whether anything moves
   }
 
-  /** @param {number} now in seconds @param {boolean} [empty] there is no learner at all */
-  show(now, empty = false) {
-    const found = this.wordAt(now);
-    const word = empty && found === "loading" ? "no learner" : found;
+  /** @param {number} now in seconds */
+  show(now) {
+    const word = this.wordAt(now);
     this.badge.dataset.state = word.replace(" ", "-");
     say(this.word, word);
     const error = [...this.errors.values()][0];
