@@ -1,7 +1,7 @@
 /** Why an arm was chosen: what each arm was worth, and what it was judged by. */
 
 import { h, Keyed, named, s, say, set } from "./dom.js";
-import { featureName, number } from "./format.js";
+import { featureName, fixed, number, placesFor } from "./format.js";
 
 const AT_FIRST = 12; // arms
 const WIDTH = 100; // of a bar's drawing, in its own units
@@ -105,14 +105,18 @@ export class Explained {
 
   fillGrid(shown) {
     const names = shown[0]?.features.map((_, place) => featureName(this.names, place)) ?? [];
+    const sizes = shown.flatMap((arm) => arm.features.map((value) => Math.abs(value ?? 0)));
+    const places = placesFor(sizes.reduce((most, size) => Math.max(most, size), 0));
+    const written = (value) =>
+      value === null || Math.abs(value) >= 1e4 ? number(value, 2) : fixed(value, places);
     const cell = (arm) => (value, place) =>
       arm.observed[place]
-        ? h("td", {}, number(value, 2))
+        ? h("td", {}, written(value))
         : h(
             "td",
             { class: "filled" },
             h("span", { class: "unseen" }, "completed "),
-            `≈ ${number(value, 2)}`,
+            `≈ ${written(value)}`,
           );
     this.grid.replaceChildren(
       h("caption", { class: "unseen" }, "Features of each arm, completed where they were missing"),

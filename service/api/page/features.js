@@ -1,7 +1,7 @@
 /** One row per feature: how often it is seen, and what it weighs, with its uncertainty. */
 
 import { byId, h, Keyed, named, s, say, set } from "./dom.js";
-import { featureName, fixed, number, percent } from "./format.js";
+import { featureName, fixed, number, percent, placesFor } from "./format.js";
 
 const AT_FIRST = 24; // rows; the rest on demand
 const CONSTANT = -1;
@@ -68,7 +68,7 @@ export class Features {
     const drawn = [constant, ...shown];
     // One scale for all rows, with room for every whisker and for zero.
     this.reach = Math.max(1e-9, ...drawn.map((i) => Math.abs(i.theta ?? 0) + (i.width ?? 0)));
-    this.places = Math.min(9, Math.max(2, 1 - Math.floor(Math.log10(this.reach))));
+    this.places = placesFor(this.reach);
     this.rows.show(drawn, (item) => item.place);
     this.more.hidden = dimension <= AT_FIRST;
     say(this.more, this.all ? `Only ${AT_FIRST}` : `All ${dimension} features`);

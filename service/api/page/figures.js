@@ -11,7 +11,7 @@ const FIGURES = [
   ["Pending", (s) => count(s.pending), () => "reward to come"],
   [
     "Default share",
-    (s) => percent(s.rewards ? s.defaults / s.rewards : null),
+    (s) => percent(s.rewards && s.default_reward !== null ? s.defaults / s.rewards : null),
     (s) =>
       s.default_reward === null
         ? "no default reward"

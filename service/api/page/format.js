@@ -28,6 +28,10 @@ export const plain = (value) => signed(String(Number(value.toPrecision(4))));
 /** So many places, whatever its size: for columns that have one scale. */
 export const fixed = (value, places) => signed(value.toFixed(places).replace(/^-(0\.?0*)$/, "$1"));
 
+/** Places that tell numbers of up to this size apart. */
+export const placesFor = (size) =>
+  Math.min(9, Math.max(2, 1 - Math.floor(Math.log10(Math.max(size, 1e-9)))));
+
 export function rate(value) {
   if (value === null || value === undefined) return NONE;
   return value >= 1000 ? whole.format(value) : value.toFixed(1);

@@ -117,7 +117,7 @@ export class HeatMap {
         const step = i === j ? "self" : Math.round(this.matrix[i][j] * STEPS);
         if (cell.step !== step) {
           cell.step = step;
-          cell.style.fill = step === "self" ? "var(--heat-self)" : colour(step);
+          cell.style.fill = step === "self" ? "none" : colour(step);
         }
         k += 1;
       }

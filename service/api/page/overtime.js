@@ -76,9 +76,9 @@ export class OverTime {
     // A young learner's chart begins where it began.
     const from = Math.max(to - longest_s, Math.min(points[0].at, to - LEAST_SPAN_S));
     const intervals = dense(this.timeline, from - window_s, to);
-    const means = rollingMeans(intervals, interval_s, window_s).filter((p) => p.at >= from);
-    // The interval that is going on ends at its end, but is known until now.
-    if (means.length) means.at(-1).at = Math.min(means.at(-1).at, to);
+    // The interval that is going on would pull the end of the line about.
+    const over = (point) => point.at >= from && point.at <= to;
+    const means = rollingMeans(intervals, interval_s, window_s).filter(over);
     this.drawReward(means, from, to);
     this.drawRates(ratesOf(intervals, interval_s, to).filter((p) => p.at >= from), from, to);
     this.tabulate(means);
@@ -99,7 +99,7 @@ export class OverTime {
     const [first, last] = [known[0], known.at(-1)];
     this.reward.show({
       ...{ from, to, points: means, low: Math.min(...lows), high: Math.max(...highs) },
-      level: this.overall === null ? null : { at: this.overall, text: "all rewards so far" },
+      level: this.overall,
       summary:
         `From ${number(first.mean)} at ${time(first.at)} to ${number(last.mean)} at ` +
         `${time(last.at)}${last.low === null ? "" : `, band ${number(last.low)} to ${number(last.high)}`}.`,

@@ -12,7 +12,7 @@ let clips = 0;
  * @typedef {{name: string, of: string, low?: string, high?: string}} Line `of`, `low` and `high` name
  *   fields of the points; `name` is its class
  * @typedef {{from: number, to: number, points: Point[], low: number, high: number,
- *   level?: {at: number, text: string}|null, summary: string}} Shown
+ *   level?: number|null, summary: string}} Shown
  */
 export class TimeChart {
   /**
@@ -28,7 +28,7 @@ export class TimeChart {
     const clip = `clip-${(clips += 1)}`;
     this.clip = s("rect");
     this.grid = s("g", { class: "grid" });
-    this.level = s("g", { class: "level" });
+    this.level = s("line", { class: "level" });
     this.bands = this.lines.map((line) => s("path", { class: `band band-${line.name}` }));
     this.paths = this.lines.map((line) => s("path", { class: `line line-${line.name}` }));
     this.rule = s("line", { class: "rule" });
@@ -71,7 +71,8 @@ export class TimeChart {
     const up = Math.max(1, height - MARGIN.top - MARGIN.bottom);
     set(this.clip, { ...inside, width: across, height: up });
     if (this.shown === null) {
-      for (const part of [this.grid, this.level]) part.replaceChildren();
+      this.grid.replaceChildren();
+      set(this.level, { visibility: "hidden" });
       for (const path of [...this.bands, ...this.paths]) set(path, { d: null });
       this.leave();
       return;
@@ -102,14 +103,9 @@ export class TimeChart {
       ),
     );
     const { level, low, high } = this.shown;
-    this.level.replaceChildren();
-    if (level && level.at >= low && level.at <= high) {
-      const y = this.y(level.at);
-      this.level.append(
-        s("line", { x1: MARGIN.left, x2: right, y1: y, y2: y }),
-        s("text", { x: MARGIN.left + 4, y: y - 5 }, level.text),
-      );
-    }
+    const seen = typeof level === "number" && level >= low && level <= high;
+    set(this.level, { visibility: seen ? null : "hidden" });
+    if (seen) set(this.level, { x1: MARGIN.left, x2: right, y1: this.y(level), y2: this.y(level) });
   }
 
   pointAt(event) {
