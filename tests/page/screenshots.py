@@ -25,7 +25,7 @@ PHONE = {"width": 390, "height": 844}
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=240.0, help="of learning (default: 240)")
-    parser.add_argument("--pages", default="30", help="of the demo per second (default: 30)")
+    parser.add_argument("--pages", default="12", help="of the demo per second (default: 12)")
     parser.add_argument("--out", type=Path, default=ROOT / "docs" / "pictures")
     args = parser.parse_args()
     with (
@@ -33,8 +33,10 @@ def main() -> None:
         service("--workers", "2", "--data-dir", folder) as running,
     ):
         market = subprocess.Popen(
-            [sys.executable, "-m", "service.cli", "demo", "--url", running.url]
-            + ["--forever", "--quiet", "--pages", args.pages],
+            [
+                *(sys.executable, "-m", "service.cli", "demo", "--url", running.url),
+                *("--forever", "--quiet", "--pages", args.pages),
+            ],
             stdout=subprocess.DEVNULL,
         )
         try:
@@ -42,7 +44,9 @@ def main() -> None:
             with chromium() as browser:
                 for theme in ("light", "dark"):
                     look(browser, running, args.out / f"page-{theme}.png", theme, DESKTOP)
-                look(browser, running, args.out / "page-decision.png", "light", DESKTOP, opened=True)
+                look(
+                    browser, running, args.out / "page-decision.png", "light", DESKTOP, opened=True
+                )
                 look(browser, running, args.out / "page-phone.png", "dark", PHONE, scale=2)
         finally:
             market.send_signal(signal.SIGTERM)
@@ -63,10 +67,10 @@ def look(
     page = context.new_page()
     page.goto(f"{running.url}/#learner={LEARNER}")
     page.wait_for_selector("#heat svg rect[style]")
-    page.wait_for_selector("#decisions [data-status=rewarded]")
     page.wait_for_timeout(4_000)  # rates need a few seconds to be known
     if opened:
-        page.locator("#decisions tr:has([data-status=rewarded]) button").first.click()
+        settled = "#decisions tr:has([data-status=rewarded], [data-status=defaulted]) button"
+        page.locator(settled).first.click()
         page.wait_for_selector("#opened .arms")
         page.get_by_role("button", name="Choose (dry run)").click()
         page.wait_for_selector("#try .arms")

@@ -13,7 +13,7 @@ from tests.page.browser import Tab
 
 THEMES = ("light", "dark")
 
-# The contrast of every text against the first opaque ground behind it, where below 4.5 (3 if large).
+# Texts whose contrast to the first opaque ground behind them is below 4.5 (3 where they are large).
 LOW_CONTRAST = """() => {
   const canvas = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
   const rgb = (colour) => {
@@ -38,7 +38,8 @@ LOW_CONTRAST = """() => {
   const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
   while (texts.nextNode()) {
     const node = texts.currentNode.parentElement;
-    if (!texts.currentNode.data.trim() || !node.checkVisibility({ visibilityProperty: true })) continue;
+    if (!texts.currentNode.data.trim()) continue;
+    if (!node.checkVisibility({ visibilityProperty: true })) continue;
     if (node.closest("[disabled], .unseen, option, .skip")) continue;
     const style = getComputedStyle(node);
     const ink = rgb(node instanceof SVGElement ? style.fill : style.color);
@@ -81,7 +82,9 @@ def test_a_scan_with_axe_finds_nothing(tab: Tab):
     tab.page.evaluate(script)
     for part in ("body", "dialog"):
         # The cells of the heat map are hidden from readers, and many.
-        scan = f"axe.run({{include: ['{part}'], exclude: ['svg']}}, {{resultTypes: ['violations']}})"
+        scan = (
+            f"axe.run({{include: ['{part}'], exclude: ['svg']}}, {{resultTypes: ['violations']}})"
+        )
         found = tab.page.evaluate(scan)["violations"]
         assert [(one["id"], [at["html"] for at in one["nodes"]]) for one in found] == []
         if part == "body":

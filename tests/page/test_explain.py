@@ -18,6 +18,20 @@ ARMS: list[dict[str, Any]] = [
     {"id": "'; DROP \u202etxet", "features": [None, -0.6, 0.1]},
 ]
 
+# Where the bar of the mean begins and ends, where zero is, and how long the bonus and a 1 are.
+BARS = """drawings => drawings.map((drawing) => {
+  const of = (part, name) => Number(drawing.querySelector(part).getAttribute(name));
+  const row = drawing.closest("tr");
+  const score = Number(row.querySelector("td:last-child").textContent.replace("−", "-"));
+  return {
+    from: of(".worth", "x"),
+    to: of(".worth", "x") + of(".worth", "width"),
+    zero: of(".zero", "x1"),
+    bonus: of(".extra", "width"),
+    scale: (of(".end", "x1") - of(".zero", "x1")) / score,
+  };
+})"""
+
 
 @pytest.fixture
 def shop(http: httpx.Client) -> Iterator[str]:
@@ -59,6 +73,12 @@ def assert_shown(tab: Tab, root: str, answer: dict[str, Any]) -> None:
     for arm in answer["arms"]:
         expected = [arm["mean"], arm["bonus"], arm["score"]]
         assert shown[arm["id"]] == pytest.approx(expected, abs=6e-4)
+    bars = tab.page.locator(f"{root} .arms tbody svg").evaluate_all(BARS)
+    for bar, (mean, bonus, _) in zip(bars, shown.values(), strict=True):
+        assert (bar["to"] - bar["zero"], bar["zero"] - bar["from"]) == pytest.approx(
+            (max(mean, 0) * bar["scale"], max(-mean, 0) * bar["scale"]), abs=0.5
+        )
+        assert bar["bonus"] == pytest.approx(bonus * bar["scale"], abs=0.5)
     chosen = tab.page.locator(f"{root} .arms tr:has(.mark:visible) .named")
     assert chosen.all_inner_texts() == [answer["arm"]]
     holes = {arm["id"]: [not seen for seen in arm["observed"]] for arm in answer["arms"]}
@@ -85,7 +105,9 @@ def test_an_opened_decision_is_what_the_api_answered_and_its_reward_comes_in(
     reward = page.locator("#opened .facts dd").first
     assert reward.inner_text() == "pending"
     http.post("/reward", json={"learner": shop, "event_id": "looked/at", "reward": 0.75})
-    page.wait_for_function("() => document.querySelector('#opened .facts dd').textContent === '0.75'")
+    page.wait_for_function(
+        "() => document.querySelector('#opened .facts dd').textContent === '0.75'"
+    )
     page.get_by_role("button", name="Close").click()
     assert page.locator("#opened .arms").count() == 0
     tab.check()

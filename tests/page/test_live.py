@@ -52,7 +52,9 @@ def test_figures_are_those_of_the_api(tab: Tab, http: httpx.Client):
     after = http.get("/learners/ads").json()
     cells = page.locator("#figures .figure").all_inner_texts()
     figures = {name: value for name, value, *_ in (cell.split("\n") for cell in cells)}
-    assert before["duplicates"] <= int(figures["Duplicates"].replace(",", "")) <= after["duplicates"]
+    assert (
+        before["duplicates"] <= int(figures["Duplicates"].replace(",", "")) <= after["duplicates"]
+    )
     assert before["duplicates"] > 0
     shares = [one["defaults"] / one["rewards"] * 100 for one in (before, after)]
     share = float(figures["Default share"].removesuffix(" %"))
@@ -138,4 +140,31 @@ def test_a_learner_can_be_linked_to_and_picked(tab: Tab, http: httpx.Client):
     page.wait_for_function("() => document.getElementById('name').textContent === 'linked'")
     http.delete("/learners/linked")
     page.wait_for_function("() => document.getElementById('name').textContent === 'ads'")
+    tab.check(refused=(404,))
+
+
+def test_a_service_that_does_not_answer_is_unreachable_until_it_does(tab: Tab):
+    page = tab.open("ads", "learning")
+    page.route("**/learners**", lambda route: route.abort())
+    tab.wait_for_state("unreachable")
+    assert page.locator("#figures").is_visible()
+    page.unroute_all()
+    tab.wait_for_state("learning")
+    assert {one for one in tab.complaints if "net::ERR_FAILED" not in one} == set()
+
+
+def test_a_wide_learner_is_drawn_in_a_readable_part(tab: Tab, http: httpx.Client):
+    for name, dimension in (("wide", 100), ("wider", 300)):
+        arms = [{"features": [k * j % 7 / 7 for j in range(dimension)]} for k in range(9)]
+        assert http.post("/select", json={"learner": name, "arms": arms}).status_code == 200
+    page = tab.open("wide")
+    page.wait_for_selector("#heat:has-text('drawn are the 64 with the strongest correlations')")
+    assert page.locator("#heat svg g rect").count() == 64 * 64
+    assert page.locator("#features tbody tr").count() == 1 + 24
+    page.get_by_role("button", name="All 100 features").click()
+    assert page.locator("#features tbody tr").count() == 1 + 100
+    page.locator("#picker").select_option("wider")
+    page.wait_for_selector("#heat:has-text('Not drawn for more than 256 features')")
+    for name in ("wide", "wider"):
+        http.delete(f"/learners/{name}")
     tab.check(refused=(404,))

@@ -32,10 +32,11 @@ class Traffic(threading.Thread):
     def arms(self, many: int = 6) -> list[dict[str, object]]:
         sides = self.rng.standard_normal((many, 2))
         x = sides @ MIX.T + 0.3 * self.rng.standard_normal((many, len(FEATURES)))
+        places = range(len(FEATURES))
         seen = self.rng.random(x.shape) < SEEN
         return [
-            {"id": f"ad-{k}", "features": [float(v) if s else None for v, s in zip(*row)]}
-            for k, row in enumerate(zip(x, seen, strict=True))
+            {"id": f"ad-{k}", "features": [float(x[k, j]) if seen[k, j] else None for j in places]}
+            for k in range(many)
         ]
 
     def visit(self, http: httpx.Client) -> None:

@@ -88,7 +88,9 @@ export async function send(path, { method = "GET", body, signal } = {}) {
 export async function get(path, signal) {
   const response = await send(path, { signal });
   try {
-    return await response.json();
+    const answer = await response.json();
+    signal?.throwIfAborted(); // nobody wants to know any more
+    return answer;
   } catch (error) {
     if (signal?.aborted) throw signal.reason;
     throw new Unreachable("the answer broke off");

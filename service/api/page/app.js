@@ -1,6 +1,7 @@
 /** One learner at a glance, live: what is asked for when, and who is told. */
 
 import { get, key, learnerPath, now, Problem, Unreachable } from "./api.js";
+import { curls } from "./begin.js";
 import { Decisions } from "./decisions.js";
 import { byId, h, named, say } from "./dom.js";
 import { Features } from "./features.js";
@@ -93,18 +94,33 @@ function follow() {
       (error) => report(kind, error),
     ).start();
   polls = {};
-  polls.figures = ask("figures", FIGURES_MS, () => "", (answer) => {
-    showStatistics(answer, rates.add(performance.now(), answer.rounds, answer.rewards));
-  });
-  polls.timeline = ask("timeline", TIMELINE_MS, () => "/timeline", (answer) => {
-    const last = answer.points.at(-1);
-    if (last) state.active(Math.min(now(), last.at + answer.interval_s));
-    views.time.show(answer, statistics?.mean_reward ?? null);
-  });
+  polls.figures = ask(
+    "figures",
+    FIGURES_MS,
+    () => "",
+    (answer) => {
+      showStatistics(answer, rates.add(performance.now(), answer.rounds, answer.rewards));
+    },
+  );
+  polls.timeline = ask(
+    "timeline",
+    TIMELINE_MS,
+    () => "/timeline",
+    (answer) => {
+      const last = answer.points.at(-1);
+      if (last) state.active(Math.min(now(), last.at + answer.interval_s));
+      views.time.show(answer, statistics?.mean_reward ?? null);
+    },
+  );
   const latest = `/decisions?limit=${LISTED}&explained=true`;
-  polls.decisions = ask("decisions", DECISIONS_MS, () => latest, (answer) => {
-    views.decisions.show(answer.decisions);
-  });
+  polls.decisions = ask(
+    "decisions",
+    DECISIONS_MS,
+    () => latest,
+    (answer) => {
+      views.decisions.show(answer.decisions);
+    },
+  );
   const wide = () => (statistics?.dimension ?? 0) > DRAWN_IN_FULL;
   polls.model = ask(
     "model",
@@ -140,7 +156,11 @@ function showModel(model) {
 }
 
 function about({ policy, preset, dimension, epsilon, default_reward, reward_wait_s, arms }) {
-  const parts = [`${policy}, ${preset}`, `${count(dimension)} features`, `${count(arms)} arms seen`];
+  const parts = [
+    `${policy}, ${preset}`,
+    `${count(dimension)} features`,
+    `${count(arms)} arms seen`,
+  ];
   if (epsilon > 0) parts.push(`${plain(100 * epsilon)} % at random`);
   if (default_reward !== null) {
     parts.push(`${plain(default_reward)} booked after ${span(reward_wait_s ?? 0)}`);
@@ -164,6 +184,7 @@ async function list(signal) {
   if (names.length === 0) {
     if (learner !== null) choose(null);
     byId("main").dataset.phase = "empty";
+    say(byId("empty-curls"), curls());
   } else if (!names.includes(learner)) {
     const linked = fromHash();
     choose(names.includes(linked) ? linked : names.includes("default") ? "default" : names[0]);
@@ -197,17 +218,6 @@ function leave() {
   listing?.now();
 }
 
-function curls() {
-  const at = new URL(".", location.href).href;
-  const auth = key.get() === null ? "" : " -H 'X-API-Key: …'";
-  const start = `curl -H 'Content-Type: application/json'${auth} ${at}`;
-  const arms = '[{"id": "a", "features": [0.2, null, 1.3]}, {"id": "b", "features": [0.1, 0.7, 0.0]}]';
-  return [
-    `${start}select -d '{"event_id": "e1", "arms": ${arms}}'`,
-    `${start}reward -d '{"event_id": "e1", "reward": 1.0}'`,
-  ].join("\n\n");
-}
-
 wire({
   current: () => learner,
   created(name) {
@@ -232,6 +242,5 @@ addEventListener("hashchange", () => {
   const known = [...byId("picker").options].some((one) => one.value === linked);
   if (known && linked !== learner) choose(linked);
 });
-say(byId("empty-curls"), curls());
 showForget();
 restart();

@@ -22,7 +22,11 @@ export class Decisions {
     this.body = h("tbody");
     this.rows = new Keyed(this.body, (item) => this.makeRow(item), updateRow);
     const head = ["Round", "Arm", "Of", "Reward"].map((text) => h("th", { scope: "col" }, text));
-    this.none = h("p", { class: "hint", hidden: true }, "None yet. Send a select, or wait for one.");
+    this.none = h(
+      "p",
+      { class: "hint", hidden: true },
+      "None yet. Send a select, or wait for one.",
+    );
     this.table = h("table", { class: "decision-table" }, h("thead", {}, h("tr", {}, ...head)));
     this.table.append(this.body);
     this.root.append(this.table, this.none);
@@ -137,7 +141,7 @@ export class Decisions {
     this.panel.dataset.open = "true";
     let explained = null;
     const path = learnerPath(learner, `/decisions/${encodeURIComponent(event)}`);
-    this.poll = new Poll(
+    const poll = new Poll(
       async (signal) => {
         const { decision, arms } = await get(path, signal);
         title.replaceChildren(`Round ${count(decision.round)}: `, named(decision.arm));
@@ -147,17 +151,18 @@ export class Decisions {
           if (arms === null) why.textContent = "Why is not kept for this one: only for a sample.";
           else (explained = new Explained(why)).show(arms, decision.index, this.names);
         }
-        if (decision.status !== "pending") this.poll.stop();
+        if (decision.status !== "pending") poll.stop();
       },
       OPEN_MS,
       (error) => {
         if (error instanceof Problem && error.status === 404) {
-          this.poll.stop();
+          poll.stop();
           why.className = "";
           why.textContent = "This decision is no longer kept.";
         } else if (error && !(error instanceof Problem)) say(title, "Decision (no answer yet)");
       },
-    ).start();
+    );
+    this.poll = poll.start();
     this.rove();
     title.focus();
   }

@@ -7,7 +7,7 @@ let ids = 0;
 /**
  * @param {{title: (Node|string)[], content: Node[], yes: string, danger?: boolean,
  *   act: () => Promise<void>|void, cancelled?: () => void, ready?: () => boolean}} asked
- *   `act` may throw: its message is shown and the question stays; `ready` says whether it may be done
+ *   `act` may throw: its message is shown and the question stays; `ready`: whether it may be done
  */
 export function ask({ title, content, yes, danger = false, act, cancelled, ready = () => true }) {
   const id = `dialog-${(ids += 1)}`;

@@ -59,7 +59,7 @@ export class Explained {
     root.append(this.root);
   }
 
-  /** @param {Arm[]} arms @param {number} chosen its place among them @param {string[]|null} names */
+  /** @param {Arm[]} arms @param {number} chosen its place @param {string[]|null} names */
   show(arms, chosen, names) {
     this.arms = arms.map((arm, place) => ({ ...arm, place, chosen: place === chosen }));
     // The best first; the sort is stable, so equals stay as they were sent.
@@ -123,12 +123,25 @@ export class Explained {
       h(
         "thead",
         {},
-        h("tr", {}, h("th", { scope: "col" }, "Arm"), ...names.map((name) =>
-          h("th", { scope: "col" }, named(name)))),
+        h(
+          "tr",
+          {},
+          h("th", { scope: "col" }, "Arm"),
+          ...names.map((name) => h("th", { scope: "col" }, named(name))),
+        ),
       ),
-      h("tbody", {}, ...shown.map((arm) =>
-        h("tr", { class: arm.chosen ? "chosen" : null },
-          h("th", { scope: "row" }, named(arm.id)), ...arm.features.map(cell(arm))))),
+      h(
+        "tbody",
+        {},
+        ...shown.map((arm) =>
+          h(
+            "tr",
+            { class: arm.chosen ? "chosen" : null },
+            h("th", { scope: "row" }, named(arm.id)),
+            ...arm.features.map(cell(arm)),
+          ),
+        ),
+      ),
     );
   }
 }

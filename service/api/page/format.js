@@ -1,4 +1,4 @@
-/** How numbers are written. Every column of them has tabular figures and a fixed number of places. */
+/** How numbers are written. */
 
 const MINUS = "−";
 const whole = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
@@ -50,7 +50,10 @@ export function seconds(value) {
 
 /** A length of time that somebody has set: 4 s, 10 min. */
 export function span(value) {
-  const units = [["h", 3600], ["min", 60]];
+  const units = [
+    ["h", 3600],
+    ["min", 60],
+  ];
   const [unit, size] = units.find(([, long]) => value > 0 && value % long === 0) ?? ["s", 1];
   return `${plain(value / size)} ${unit}`;
 }

@@ -26,7 +26,10 @@ export function mostTelling(matrix, many) {
     most: Math.max(0, ...row.map((value, j) => (i === j ? 0 : Math.abs(value)))),
   }));
   strongest.sort((a, b) => b.most - a.most);
-  return strongest.slice(0, many).map(({ place }) => place).sort((a, b) => a - b);
+  return strongest
+    .slice(0, many)
+    .map(({ place }) => place)
+    .sort((a, b) => a - b);
 }
 
 export class HeatMap {
@@ -133,14 +136,17 @@ export class HeatMap {
         }
       }
     }
-    const start = `Correlations of ${this.places.length} features. Arrow keys go from pair to pair.`;
+    const many = this.places.length;
+    const start = `Correlations of ${many} features. Arrow keys go from pair to pair.`;
     if (!best) return start;
     return `${start} The strongest: ${this.pair(best.i, best.j)}.`;
   }
 
   pair(i, j) {
     const [one, other] = [featureName(this.names, i), featureName(this.names, j)];
-    return i === j ? `${one} with itself: 1` : `${one} and ${other}: ${number(this.matrix[i][j], 2)}`;
+    return i === j
+      ? `${one} with itself: 1`
+      : `${one} and ${other}: ${number(this.matrix[i][j], 2)}`;
   }
 
   pointAt(event) {

@@ -1,4 +1,4 @@
-/** The API key: asked for when a call is refused, kept for this tab's session, forgotten at will. */
+/** The API key: asked for when a call is refused, kept for the tab's session, forgotten at will. */
 
 import { key } from "./api.js";
 import { byId, h } from "./dom.js";
@@ -11,14 +11,12 @@ export function showForget() {
   byId("forget").hidden = key.get() === null;
 }
 
-/** @param {{entered: () => void, again?: boolean}} options `again`: the one that was shown is wrong */
+/** @param {{entered: () => void, again?: boolean}} options `again`: the one shown is wrong */
 export function askForKey({ entered, again = false }) {
   if (asking) return;
   asking = true;
   const input = h("input", { type: "password", autocomplete: "off", spellcheck: "false" });
-  const told = again
-    ? "The service does not know this key."
-    : "This service asks for an API key.";
+  const told = again ? "The service does not know this key." : "This service asks for an API key.";
   ask({
     title: ["API key"],
     content: [

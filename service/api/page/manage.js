@@ -14,9 +14,14 @@ const POLICIES = [
 
 /** @param {(name: string) => void} done is told the name of the new learner */
 export function askToCreate(done) {
-  const input = (attributes) => h("input", { autocomplete: "off", spellcheck: "false", ...attributes });
+  const input = (attributes) =>
+    h("input", { autocomplete: "off", spellcheck: "false", ...attributes });
   const name = input({ type: "text", maxlength: 63, placeholder: "ads" });
-  const features = h("textarea", { rows: 3, spellcheck: "false", placeholder: "age, price, recency" });
+  const features = h("textarea", {
+    rows: 3,
+    spellcheck: "false",
+    placeholder: "age, price, recency",
+  });
   const dimension = input({ type: "number", min: 1, max: 1024, step: 1, placeholder: "3" });
   const policy = h("select", {}, ...POLICIES.map(([value, text]) => h("option", { value }, text)));
   const wait = input({ type: "number", min: 0, step: "any", placeholder: "600" });
@@ -37,10 +42,14 @@ export function askToCreate(done) {
       h("small", {}, "Left empty, a decision waits for its reward and no default is booked."),
     ],
     yes: "Create",
-    ready: () => name.value.trim() !== "" && (features.value.trim() !== "" || dimension.value !== ""),
+    ready: () =>
+      name.value.trim() !== "" && (features.value.trim() !== "" || dimension.value !== ""),
     async act() {
       const wanted = name.value.trim();
-      const names = features.value.split(/[\n,]/).map((one) => one.trim()).filter(Boolean);
+      const names = features.value
+        .split(/[\n,]/)
+        .map((one) => one.trim())
+        .filter(Boolean);
       const body = { policy: policy.value };
       if (names.length) body.features = names;
       if (dimension.value !== "") body.dimension = Number(dimension.value);
@@ -56,15 +65,22 @@ export function askToCreate(done) {
 /** The call would reconfigure one that is there, which nobody means by "create". */
 async function mustBeNew(name) {
   const { learners } = await (await send("learners")).json();
-  if (learners.some((one) => one.name === name)) throw new Error(`There is a learner ${name} already.`);
+  if (learners.some((one) => one.name === name))
+    throw new Error(`There is a learner ${name} already.`);
 }
 
 export function askToExport(name) {
   ask({
     title: ["Export ", named(name), "?"],
     content: [
-      h("p", {}, "One file with all of it: configuration, what it has learnt, and the decisions ",
-        "that wait for their reward. ", h("code", {}, "PUT …/import"), " takes it back."),
+      h(
+        "p",
+        {},
+        "One file with all of it: configuration, what it has learnt, and the decisions ",
+        "that wait for their reward. ",
+        h("code", {}, "PUT …/import"),
+        " takes it back.",
+      ),
     ],
     yes: "Download",
     async act() {
@@ -80,7 +96,8 @@ export function askToExport(name) {
 }
 
 export function askToReset(name, done) {
-  const warning = "It forgets all that it has learnt and its open decisions. Its configuration stays. ";
+  const warning =
+    "It forgets all that it has learnt and its open decisions. Its configuration stays. ";
   const change = () => send(learnerPath(name, "/reset"), { method: "POST" });
   askForName({ name, title: "Reset ", warning, yes: "Reset", change, done });
 }
@@ -95,10 +112,7 @@ function askForName({ name, title, warning, yes, change, done }) {
   const typed = h("input", { type: "text", autocomplete: "off", spellcheck: "false" });
   ask({
     title: [title, named(name), "?"],
-    content: [
-      h("p", {}, warning, "This cannot be undone."),
-      field(`Type ${name} to go on`, typed),
-    ],
+    content: [h("p", {}, warning, "This cannot be undone."), field(`Type ${name} to go on`, typed)],
     yes,
     danger: true,
     ready: () => typed.value === name,
@@ -109,13 +123,19 @@ function askForName({ name, title, warning, yes, change, done }) {
   });
 }
 
-/** @param {{current: () => string|null, created: (name: string) => void, changed: () => void}} on */
+/** @param {{current: () => ?string, created: (name: string) => void, changed: () => void}} on */
 export function wire({ current, created, changed }) {
   const click = (id, act) => byId(id).addEventListener("click", act);
   const onOne = (act) => () => current() && act(current());
   click("create", () => askToCreate(created));
   click("empty-create", () => askToCreate(created));
   click("export", onOne(askToExport));
-  click("reset", onOne((name) => askToReset(name, changed)));
-  click("delete", onOne((name) => askToDelete(name, changed)));
+  click(
+    "reset",
+    onOne((name) => askToReset(name, changed)),
+  );
+  click(
+    "delete",
+    onOne((name) => askToDelete(name, changed)),
+  );
 }

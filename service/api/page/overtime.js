@@ -17,10 +17,10 @@ export class OverTime {
       label: "Mean reward over time",
       lines: [{ name: "mean", of: "mean", low: "low", high: "high" }],
       tick: (value) => number(value, 2),
-      about: ({ mean, low, high, n }) =>
-        mean === null
+      about: (point) =>
+        point.mean === null
           ? "no rewards"
-          : `${number(mean)}${low === null ? "" : ` (${number(low)} to ${number(high)})`}, ${n} rewards`,
+          : `${number(point.mean)}${between(point)}, ${point.n} rewards`,
     });
     this.rate = new TimeChart(byId("rate-chart"), {
       label: "Selects and rewards per second",
@@ -55,7 +55,7 @@ export class OverTime {
     say(byId("window"), "");
   }
 
-  /** @param {any} timeline as the service tells it @param {number|null} overall mean of all rewards */
+  /** @param {any} timeline as the service has it @param {number|null} overall mean of all */
   show(timeline, overall) {
     Object.assign(this, { timeline, overall });
     this.draw();
@@ -80,7 +80,11 @@ export class OverTime {
     const over = (point) => point.at >= from && point.at <= to;
     const means = rollingMeans(intervals, interval_s, window_s).filter(over);
     this.drawReward(means, from, to);
-    this.drawRates(ratesOf(intervals, interval_s, to).filter((p) => p.at >= from), from, to);
+    this.drawRates(
+      ratesOf(intervals, interval_s, to).filter((p) => p.at >= from),
+      from,
+      to,
+    );
     this.tabulate(means);
     say(byId("window"), `each point is the mean of the ${span(window_s)} before it`);
   }
@@ -102,7 +106,7 @@ export class OverTime {
       level: this.overall,
       summary:
         `From ${number(first.mean)} at ${time(first.at)} to ${number(last.mean)} at ` +
-        `${time(last.at)}${last.low === null ? "" : `, band ${number(last.low)} to ${number(last.high)}`}.`,
+        `${time(last.at)}${between(last)}.`,
     });
   }
 
@@ -118,18 +122,23 @@ export class OverTime {
     const every = Math.max(1, Math.floor(means.length / ROWS));
     const rows = means.toReversed().filter((_, k) => k % every === 0);
     this.body.replaceChildren(
-      ...rows.slice(0, ROWS).map(({ at, n, mean, low, high }) =>
-        h(
-          "tr",
-          {},
-          h("th", { scope: "row" }, time(at)),
-          h("td", {}, number(mean)),
-          h("td", {}, low === null ? "–" : `${number(low)} to ${number(high)}`),
-          h("td", {}, String(n)),
+      ...rows
+        .slice(0, ROWS)
+        .map(({ at, n, mean, low, high }) =>
+          h(
+            "tr",
+            {},
+            h("th", { scope: "row" }, time(at)),
+            h("td", {}, number(mean)),
+            h("td", {}, low === null ? "–" : `${number(low)} to ${number(high)}`),
+            h("td", {}, String(n)),
+          ),
         ),
-      ),
     );
   }
 }
+
+/** The band of a point, where it has one. */
+const between = ({ low, high }) => (low === null ? "" : ` (${number(low)} to ${number(high)})`);
 
 const heading = (text) => h("th", { scope: "col" }, text);

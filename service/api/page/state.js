@@ -32,7 +32,13 @@ export class State {
   }
 
   clear() {
-    Object.assign(this, { statistics: null, shown_at: null, active_at: null, done: null, looks: 0 });
+    Object.assign(this, {
+      statistics: null,
+      shown_at: null,
+      active_at: null,
+      done: null,
+      looks: 0,
+    });
     this.errors.clear();
   }
 
@@ -73,13 +79,15 @@ export class State {
     this.badge.dataset.state = word.replace(" ", "-");
     say(this.word, word);
     const error = [...this.errors.values()][0];
-    const notice = word === "error" ? ["Something went wrong.", error.message, null] : NOTICES[word];
+    const notice =
+      word === "error" ? ["Something went wrong.", error.message, null] : NOTICES[word];
     byId("notice").hidden = !notice;
     byId("main").classList.toggle("away", Boolean(notice) && this.shown_at === null);
     byId("learner").classList.toggle("dimmed", Boolean(notice) && this.shown_at !== null);
     if (!notice) return;
     const [title, text, act] = notice;
-    const since = this.shown_at === null || word === "stale" ? "" : ` Shown is ${time(this.shown_at)}.`;
+    const since =
+      this.shown_at === null || word === "stale" ? "" : ` Shown is ${time(this.shown_at)}.`;
     byId("notice").dataset.state = this.badge.dataset.state;
     say(byId("notice-title"), title);
     say(byId("notice-text"), `${text}${since}`);

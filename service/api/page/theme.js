@@ -1,4 +1,4 @@
-// Runs before the first paint, so that no page flashes in the wrong colours. Not a module: those wait.
+// Before the first paint, so that no page flashes in the wrong colours. Not a module: those wait.
 "use strict";
 {
   const NEXT = { auto: "light", light: "dark", dark: "auto" };

@@ -9,8 +9,8 @@ let clips = 0;
 
 /**
  * @typedef {{at: number, [name: string]: number|null}} Point
- * @typedef {{name: string, of: string, low?: string, high?: string}} Line `of`, `low` and `high` name
- *   fields of the points; `name` is its class
+ * @typedef {{name: string, of: string, low?: string, high?: string}} Line `of`, `low` and `high`
+ *   name fields of the points; `name` is its class
  * @typedef {{from: number, to: number, points: Point[], low: number, high: number,
  *   level?: number|null, summary: string}} Shown
  */
@@ -171,7 +171,9 @@ function trace(points, of, x, y) {
     const value = of(point);
     if (value === null) pen = "M";
     else {
-      d += `${pen}${x(point.at).toFixed(1)} ${y(value).toFixed(1)}`;
+      // A step of no length is drawn as a dot: a point may stand alone.
+      const here = `${x(point.at).toFixed(1)} ${y(value).toFixed(1)}`;
+      d += pen === "M" ? `M${here}h0` : `L${here}`;
       pen = "L";
     }
   }
@@ -185,11 +187,15 @@ function ribbon(points, { low, high }, x, y) {
     if (point[low] === null) pieces.push([]);
     else pieces.at(-1).push(point);
   }
-  return pieces
-    .filter((piece) => piece.length > 1)
-    .map((piece) => {
-      const back = piece.toReversed().map((p) => `L${x(p.at).toFixed(1)} ${y(p[low]).toFixed(1)}`);
-      return `${trace(piece, (p) => p[high], x, y)}${back.join("")}Z`;
-    })
-    .join("") || null;
+  return (
+    pieces
+      .filter((piece) => piece.length > 1)
+      .map((piece) => {
+        const back = piece
+          .toReversed()
+          .map((p) => `L${x(p.at).toFixed(1)} ${y(p[low]).toFixed(1)}`);
+        return `${trace(piece, (p) => p[high], x, y)}${back.join("")}Z`;
+      })
+      .join("") || null
+  );
 }

@@ -49,8 +49,17 @@ export class TryIt {
       h(
         "table",
         { class: "try-grid" },
-        h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "Arm"), ...heads,
-          h("th", {}, h("span", { class: "unseen" }, "Remove")))),
+        h(
+          "thead",
+          {},
+          h(
+            "tr",
+            {},
+            h("th", { scope: "col" }, "Arm"),
+            ...heads,
+            h("th", {}, h("span", { class: "unseen" }, "Remove")),
+          ),
+        ),
         this.rows,
       ),
     );
@@ -70,7 +79,13 @@ export class TryIt {
       { novalidate: true },
       this.grid,
       this.text,
-      h("p", { class: "row" }, this.go, this.add, button("Another example", () => this.example())),
+      h(
+        "p",
+        { class: "row" },
+        this.go,
+        this.add,
+        button("Another example", () => this.example()),
+      ),
       this.error,
     );
     this.root.replaceChildren(this.form, this.answer);
@@ -200,7 +215,7 @@ function parsed(text) {
     throw new Error("This is not JSON that can be read.");
   }
   const arms = Array.isArray(value) ? value : value?.arms;
-  if (!Array.isArray(arms)) throw new Error("A list of arms is wanted: [{\"features\": […]}, …]");
+  if (!Array.isArray(arms)) throw new Error('A list of arms is wanted: [{"features": […]}, …]');
   return arms;
 }
 
