@@ -140,6 +140,11 @@ async def model_view(engine: Engine, *, matrices: bool = True) -> dict[str, Any]
     """The estimate and the model as this worker holds them; no estimate yet: nu and sigma None."""
     learner = engine.replica.learner
     estimate, model = learner.estimate, learner.model
+    quick = learner.config.dimension <= engine.settings.inline_dimension
+    if quick and learner.moments.arms and learner.estimate_due():
+        # A worker that gets no selects has the moments of those that do, but has estimated nothing
+        # from them. Only shown: what it chooses by changes with its own selects.
+        estimate = learner.new_estimate()
     _, widths = model.score(np.eye(len(model.b)))
     return {
         "nu": None if estimate is None else estimate.nu.tolist(),

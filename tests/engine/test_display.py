@@ -142,3 +142,24 @@ async def test_another_worker_finds_the_explanation():
             await mine.run(mine.flush)
             theirs = await second.get("one")
             assert (await views.one_decision(theirs, "e"))["arms"]
+
+
+async def test_the_model_is_shown_alike_by_a_worker_that_gets_no_selects():
+    rng = np.random.default_rng(3)
+    with server() as store:
+        async with worker(store.url) as first, worker(store.url) as second:
+            await first.put("one", {"dimension": D})
+            await select(first, "one", features(rng, D, 5), "first")
+            theirs = await second.get("one")
+            before = theirs.replica.learner.estimate
+            for k in range(20):
+                await select(first, "one", features(rng, D, 50), f"e{k}")
+            mine = await first.get("one")
+            await mine.run(mine.flush)
+            arms = mine.replica.learner.moments.arms
+            await until(lambda: theirs.replica.learner.moments.arms == arms, "moments are shared")
+            shown = await theirs.run(lambda: views.model_view(theirs))
+            expected = mine.replica.learner.new_estimate()
+            assert shown["nu"] == pytest.approx(expected.nu.tolist())
+            np.testing.assert_allclose(shown["sigma"], expected.sigma)
+            assert theirs.replica.learner.estimate is before
