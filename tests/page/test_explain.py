@@ -147,14 +147,16 @@ def test_a_dry_run_shows_the_choice_and_changes_nothing(tab: Tab, http: httpx.Cl
         *("b", "0.1", "0.2", ""),
     ]
     fields.nth(6).fill("")  # now a hole
-    page.get_by_role("button", name="Choose (dry run)").click()
-    page.wait_for_selector("#try .arms")
+    with page.expect_response("**/select") as answered:
+        page.get_by_role("button", name="Choose (dry run)").click()
     arms = [
         {"id": "a", "features": [0.5, None, -1]},
         {"id": "b", "features": [0.1, None, None]},
     ]
-    body = {"learner": shop, "arms": arms, "dry_run": True}
-    assert_shown(tab, "#try", http.post("/select", json=body).json())
+    sent = {"learner": shop, "arms": arms, "dry_run": True}
+    assert answered.value.request.post_data_json == sent
+    page.wait_for_selector("#try .arms")
+    assert_shown(tab, "#try", answered.value.json())
     fields.nth(1).fill("much")
     page.get_by_role("button", name="Choose (dry run)").click()
     page.wait_for_selector("#try .error:has-text('arms[0].features')")
