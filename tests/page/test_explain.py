@@ -18,18 +18,12 @@ ARMS: list[dict[str, Any]] = [
     {"id": "'; DROP \u202etxet", "features": [None, -0.6, 0.1]},
 ]
 
-# Where the bar of the mean begins and ends, where zero is, and how long the bonus and a 1 are.
+# Where the bar of the mean begins and ends, where zero and the score are, how long the bonus is.
 BARS = """drawings => drawings.map((drawing) => {
   const of = (part, name) => Number(drawing.querySelector(part).getAttribute(name));
-  const row = drawing.closest("tr");
-  const score = Number(row.querySelector("td:last-child").textContent.replace("−", "-"));
-  return {
-    from: of(".worth", "x"),
-    to: of(".worth", "x") + of(".worth", "width"),
-    zero: of(".zero", "x1"),
-    bonus: of(".extra", "width"),
-    scale: (of(".end", "x1") - of(".zero", "x1")) / score,
-  };
+  const [from, width] = [of(".worth", "x"), of(".worth", "width")];
+  const [zero, end] = [of(".zero", "x1"), of(".end", "x1")];
+  return { from, to: from + width, zero, end, bonus: of(".extra", "width") };
 })"""
 
 
@@ -73,12 +67,18 @@ def assert_shown(tab: Tab, root: str, answer: dict[str, Any]) -> None:
     for arm in answer["arms"]:
         expected = [arm["mean"], arm["bonus"], arm["score"]]
         assert shown[arm["id"]] == pytest.approx(expected, abs=6e-4)
+    ranked = sorted(answer["arms"], key=lambda arm: -arm["score"])
     bars = tab.page.locator(f"{root} .arms tbody svg").evaluate_all(BARS)
-    for bar, (mean, bonus, _) in zip(bars, shown.values(), strict=True):
-        assert (bar["to"] - bar["zero"], bar["zero"] - bar["from"]) == pytest.approx(
-            (max(mean, 0) * bar["scale"], max(-mean, 0) * bar["scale"]), abs=0.5
-        )
-        assert bar["bonus"] == pytest.approx(bonus * bar["scale"], abs=0.5)
+    zero, end, score = max(
+        ((bar["zero"], bar["end"], arm["score"]) for bar, arm in zip(bars, ranked, strict=True)),
+        key=lambda row: abs(row[2]),
+    )
+    scale = (end - zero) / score
+    for bar, arm in zip(bars, ranked, strict=True):
+        drawn = [bar["from"], bar["to"], bar["zero"], bar["bonus"]]
+        low, high = sorted((0.0, arm["mean"]))
+        expected = [zero + low * scale, zero + high * scale, zero, arm["bonus"] * scale]
+        assert drawn == pytest.approx(expected, abs=0.01)
     chosen = tab.page.locator(f"{root} .arms tr:has(.mark:visible) .named")
     assert chosen.all_inner_texts() == [answer["arm"]]
     holes = {arm["id"]: [not seen for seen in arm["observed"]] for arm in answer["arms"]}

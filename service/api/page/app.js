@@ -165,7 +165,7 @@ function about({ policy, preset, dimension, epsilon, default_reward, reward_wait
   if (default_reward !== null) {
     parts.push(`${plain(default_reward)} booked after ${span(reward_wait_s ?? 0)}`);
   }
-  return parts.join(" · ");
+  return parts.map((part) => part.replaceAll(" ", "\u00a0")).join(" · "); // each in one piece
 }
 
 /** The learners there are, and the one to show among them. */

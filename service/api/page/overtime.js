@@ -100,9 +100,10 @@ export class OverTime {
     const firm = known.filter((point) => point.low !== null && point.n >= most / 10);
     const lows = firm.length ? firm.map((p) => p.low) : known.map((p) => p.mean);
     const highs = firm.length ? firm.map((p) => p.high) : known.map((p) => p.mean);
-    const [first, last] = [known[0], known.at(-1)];
+    const points = firm.length ? means.slice(means.indexOf(firm[0])) : means;
+    const [first, last] = [firm[0] ?? known[0], known.at(-1)];
     this.reward.show({
-      ...{ from, to, points: means, low: Math.min(...lows), high: Math.max(...highs) },
+      ...{ from, to, points, low: Math.min(...lows), high: Math.max(...highs) },
       level: this.overall,
       summary:
         `From ${number(first.mean)} at ${time(first.at)} to ${number(last.mean)} at ` +
