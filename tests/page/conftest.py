@@ -9,7 +9,7 @@ import pytest
 from tests.api.running import Service, service
 from tests.page.browser import Tab, chromium
 from tests.page.traffic import FEATURES, Traffic
-from tests.servers import Server, server
+from tests.servers import Server, server, wait_for
 
 KEY = "a-key-of-the-page"
 
@@ -40,9 +40,16 @@ def busy(store: Server) -> Iterator[Service]:
         traffic = Traffic(one.url, "ads")
         traffic.start()
         try:
+            with one.client() as http:
+                wait_for(lambda: _has_everything(http), "rewards, defaults and duplicates", 60.0)
             yield one
         finally:
             traffic.stop()
+
+
+def _has_everything(http: httpx.Client) -> bool:
+    so_far = http.get("/learners/ads").json()
+    return so_far["rewards"] > 200 and so_far["defaults"] > 20 and so_far["duplicates"] > 0
 
 
 @pytest.fixture(scope="package")

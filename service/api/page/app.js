@@ -62,6 +62,7 @@ function report(kind, error) {
 function lock(error) {
   stop();
   choose(null);
+  byId("links").hidden = true;
   byId("learner").hidden = true;
   byId("empty").hidden = true;
   byId("picker").replaceChildren(h("option", {}, "locked"));
@@ -178,6 +179,7 @@ async function list(signal) {
     if (names.length === 0) picker.append(h("option", { value: "" }, "no learner yet"));
     picker.disabled = names.length === 0;
   }
+  byId("links").hidden = key.get() !== null; // a link cannot show the key
   state.empty = names.length === 0;
   byId("empty").hidden = names.length > 0;
   byId("learner").hidden = names.length === 0;
