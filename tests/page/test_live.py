@@ -168,3 +168,18 @@ def test_a_wide_learner_is_drawn_in_a_readable_part(tab: Tab, http: httpx.Client
     for name in ("wide", "wider"):
         http.delete(f"/learners/{name}")
     tab.check(refused=(404,))
+
+
+def test_a_tab_that_nobody_sees_asks_for_nothing(tab: Tab):
+    page = tab.open("ads", "learning")
+    hide = """hidden => {
+      Object.defineProperty(document, "hidden", { value: hidden, configurable: true });
+      document.dispatchEvent(new Event("visibilitychange"));
+    }"""
+    page.evaluate(hide, True)
+    asked = len(tab.asked)
+    page.wait_for_timeout(2_500)
+    assert len(tab.asked) == asked
+    page.evaluate(hide, False)
+    wait_until_moved(tab, {"#figures .more": None})
+    tab.check()

@@ -140,10 +140,11 @@ def test_a_learner_is_created_exported_reset_and_deleted(unlocked: Tab, api: htt
     unlocked.check(refused=(401, 404, 422))
 
 
-def test_create_does_not_reconfigure_a_learner_that_is_there(unlocked: Tab, api: httpx.Client):
+def test_create_does_not_reconfigure_a_learner_that_is_there(locked: Tab, api: httpx.Client):
     api.put("/learners/there", json={"dimension": 2, "epsilon": 0.25})
-    page = unlocked.page
-    unlocked.wait_for_state("idle")
+    page = locked.open(state="no key")
+    enter(locked, KEY)
+    locked.wait_for_state("idle")
     page.get_by_role("button", name="New").click()
     dialog = page.get_by_role("dialog", name="New learner")
     dialog.get_by_label("Name", exact=False).first.fill("there")
@@ -151,4 +152,4 @@ def test_create_does_not_reconfigure_a_learner_that_is_there(unlocked: Tab, api:
     dialog.get_by_role("button", name="Create").click()
     page.wait_for_selector("dialog .error:has-text('There is a learner there already')")
     assert api.get("/learners/there").json()["epsilon"] == 0.25
-    unlocked.check(refused=(401,))
+    locked.check(refused=(401,))
