@@ -137,7 +137,10 @@ class Engine:
         # On a copy: a large batch may be in a thread of its own just now.
         learner = copy.copy(self.replica.learner)
         learner.model = replace(learner.model)
-        return learner.preview(arms)
+        # A worker that gets no selects has the moments of those that do, but estimated nothing from
+        # them. To do so takes long for many features, and nothing would be kept of it.
+        quick = learner.config.dimension <= self.settings.inline_dimension
+        return learner.preview(arms, anew=quick)
 
     async def run(self, job: Callable[[], Awaitable[_T]]) -> _T:
         """Something that needs the state to hold still, between two batches."""

@@ -144,14 +144,18 @@ class Learner:
         """
         return self._choose(arms, self.moments.rounds - arms.requests + 1)
 
-    def preview(self, arms: Arms) -> Choices:
-        """What the next round would choose; nothing changes."""
+    def preview(self, arms: Arms, *, anew: bool = True) -> Choices:
+        """What the next round would choose; nothing changes.
+
+        Without `anew` the estimate that is there will do, also where the round would make another.
+        """
         shown = copy(self)
         shown.model = copy(self.model)  # its λ may move, which makes a new factor
-        if self.policy.completes and self.estimate is None:
+        if self.policy.completes and (anew or self.estimate is None):
             shown.moments = self.moments.copy()
             shown.moments.add(arms)
-            shown.estimate = shown.new_estimate()
+            if shown.estimate_due():
+                shown.estimate = shown.new_estimate()
         return shown._choose(arms, self.moments.rounds + 1)
 
     def _choose(self, arms: Arms, first_round: int) -> Choices:

@@ -241,3 +241,16 @@ async def test_a_preview_changes_nothing(two):
     assert len(choices.index) == 1
     assert engine.replica.learner.model.factor is factor
     assert engine.replica.learner.moments.rounds == rounds
+
+
+async def test_a_preview_by_a_worker_without_selects_is_that_of_the_worker_with_all(two):
+    first, second = two
+    await first.put("one", {"dimension": 4, "preset": "paper"})
+    await second.get("one")
+    await play(first, "one", 20, seed=1)
+    busy, idle, asked = await first.get("one"), await second.get("one"), Arms.of(X[:3])
+    for engine in (busy, idle):
+        await engine.run(engine.flush)
+    here, there = busy.preview(asked), idle.preview(asked)
+    np.testing.assert_allclose(here.mean + here.bonus, there.mean + there.bonus, rtol=1e-9)
+    assert here.index == there.index

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from contextlib import suppress
 
@@ -24,6 +25,8 @@ class Traffic(threading.Thread):
         self.stopped = threading.Event()
 
     def run(self) -> None:
+        # A line a request, into a stream that pytest closes between tests.
+        logging.getLogger("httpx").setLevel(logging.WARNING)
         with httpx.Client(base_url=self.url, timeout=30.0) as http:
             while not self.stopped.wait(PAUSE_S):
                 with suppress(httpx.TransportError):

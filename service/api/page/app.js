@@ -20,7 +20,9 @@ const FIGURES_MS = 1_000;
 const TIMELINE_MS = 2_000;
 const DECISIONS_MS = 2_000;
 const MODEL_MS = 5_000;
-const WIDE_MODEL_MS = 30_000; // where it has many features
+// Where it has many features: the service reads all of its moments to answer.
+const WIDE_FIGURES_MS = 5_000;
+const WIDE_MODEL_MS = 30_000;
 const LIST_MS = 5_000;
 const LISTED = 50; // decisions
 
@@ -88,6 +90,7 @@ function restart() {
 function follow() {
   const name = learner;
   const rates = new Rates();
+  const wide = () => (statistics?.dimension ?? 0) > DRAWN_IN_FULL;
   const ask = (kind, interval_ms, path, show) =>
     new Poll(
       async (signal) => show(await get(learnerPath(name, path()), signal)),
@@ -97,7 +100,7 @@ function follow() {
   polls = {};
   polls.figures = ask(
     "figures",
-    FIGURES_MS,
+    () => (wide() ? WIDE_FIGURES_MS : FIGURES_MS),
     () => "",
     (answer) => {
       showStatistics(answer, rates.add(performance.now(), answer.rounds, answer.rewards));
@@ -122,7 +125,6 @@ function follow() {
       views.decisions.show(answer.decisions);
     },
   );
-  const wide = () => (statistics?.dimension ?? 0) > DRAWN_IN_FULL;
   polls.model = ask(
     "model",
     () => (wide() ? WIDE_MODEL_MS : MODEL_MS),
