@@ -119,8 +119,8 @@ def banner(address: str, kept: str, settings: Settings) -> str:
         ("reward", {"event_id": "e1", "reward": 1.0}),
     ]
     lines = [
-        f"Lacuna is ready at {address}   ({workers}; all calls: {address}/docs)",
-        f"State is kept in {kept}",
+        f"Lacuna is ready at {address}   ({workers}; state in {kept})",
+        f"See it learn: {address}/   All calls: {address}/docs",
         "",
         "Choose, then say how it went (null: a feature nobody knows):",
         *(f"  curl {headers} {address}/{call} -d '{json.dumps(body)}'" for call, body in calls),

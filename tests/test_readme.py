@@ -41,8 +41,9 @@ def free_port() -> int:
 def running(tmp_path_factory):
     """`make run`, as the README says it, on a port and a directory of its own."""
     port = free_port()
+    # `make test ARGS=…` would hand its ARGS on to this make.
     environment = {
-        **os.environ,
+        **{k: v for k, v in os.environ.items() if k != "ARGS" and not k.startswith("MAKE")},
         "LACUNA_PORT": str(port),
         "LACUNA_DATA_DIR": str(tmp_path_factory.mktemp("data")),
     }
@@ -96,14 +97,45 @@ def test_every_other_command_is_one_that_exists():
                 assert words[0] == ".venv/bin/lacuna", line
 
 
+def our_commands() -> list[str]:
+    lines = [line for text, _ in shell_blocks() for line in text.splitlines()]
+    return [line for line in lines if line.startswith(".venv/bin/lacuna")]
+
+
 def test_the_commands_that_take_seconds_run():
-    for text, _ in shell_blocks():
-        for line in text.splitlines():
-            if line.startswith(".venv/bin/lacuna"):
-                words = shlex.split(line, comments=True)
-                done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, timeout=300)
-                assert done.returncode == 0, (line, done.stderr)
-                assert done.stdout.strip(), line
+    for line in our_commands():
+        if "--forever" not in line:
+            words = shlex.split(line, comments=True)
+            done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, timeout=300)
+            assert done.returncode == 0, (line, done.stderr)
+            assert done.stdout.strip(), line
+
+
+def test_the_demo_gives_the_page_something_to_show_until_it_is_stopped(running):
+    (line,) = [line for line in our_commands() if "--forever" in line]
+    words = shlex.split(line.replace(PORT, str(running)))
+    demo = subprocess.Popen(
+        words, cwd=ROOT, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+    )
+    try:
+        end = time.monotonic() + 60
+        while True:
+            address = f"http://127.0.0.1:{running}/learners/demo-lacuna"
+            try:
+                with urllib.request.urlopen(address, timeout=5) as answer:
+                    if json.load(answer)["rewards"] > 50:
+                        break
+            except OSError:
+                pass  # no such learner yet
+            assert demo.poll() is None, demo.stdout.read()
+            assert time.monotonic() < end, "no rewards came"
+            time.sleep(0.1)
+        demo.send_signal(signal.SIGINT)
+        said, _ = demo.communicate(timeout=60)
+        assert demo.returncode in (0, 130), said
+        assert "Traceback" not in said
+    finally:
+        demo.kill()
 
 
 def test_every_link_leads_to_a_file():
