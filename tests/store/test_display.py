@@ -2,38 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.store.connect import connect
 from service.store.explanation import Explanation
-from service.store.learner_store import LearnerStore
 from service.store.messages import EXPLAINED, TIMELINE_KEPT
 from service.store.packing import UnreadableValue
-from tests.servers import Server, server
 
 INTERVAL_MS = 5_000
-
-
-@pytest.fixture(scope="module")
-def running() -> Iterator[Server]:
-    with server() as one:
-        yield one
-
-
-@pytest.fixture
-async def store(running: Server) -> AsyncIterator[LearnerStore]:
-    client = connect(running.url)
-    await client.flushall()
-    store = LearnerStore(client, "one")
-    assert await store.configure(None, b"{}", "birth") is True
-    await store.load()
-    yield store
-    await client.aclose()
 
 
 @given(k=st.integers(1, 6), d=st.integers(1, 20), seed=st.integers(0, 2**32 - 1))

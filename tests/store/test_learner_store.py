@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
-
 import pytest
 
-from service.store.connect import connect
-from service.store.learner_store import LearnerStore, learner_names, sha1
+from service.store.learner_store import learner_names, sha1
 from service.store.messages import (
     READY_S,
     Commit,
@@ -17,26 +14,8 @@ from service.store.messages import (
     StoredDecision,
 )
 from service.store.packing import DEFAULTED, REWARDED, Answer, answer, decision, pack_reward
-from tests.servers import Server, server
 
 ROW = bytes(1 + 8 * 2)  # d = 2
-
-
-@pytest.fixture(scope="module")
-def running() -> Iterator[Server]:
-    with server() as one:
-        yield one
-
-
-@pytest.fixture
-async def store(running: Server) -> AsyncIterator[LearnerStore]:
-    client = connect(running.url)
-    await client.flushall()
-    store = LearnerStore(client, "one")
-    assert await store.configure(None, b"{}", "birth") is True
-    await store.load()
-    yield store
-    await client.aclose()
 
 
 def a_decision(nonce: bytes = b"mine0000") -> bytes:
