@@ -5,6 +5,7 @@ LacunaError
 │   ├── TooLarge       413  the body is longer than the service takes
 │   └── WrongMediaType 415
 ├── NotAllowed         401  no key, or none that is known
+├── OtherSite          403  a browser sent it for a page of another site
 ├── UnknownLearner     404
 ├── UnknownEvent       404
 ├── Conflict           409  it contradicts what is there
@@ -46,6 +47,11 @@ class WrongMediaType(BadRequest):
 class NotAllowed(LacunaError):
     status = 401
     title = "An API key is needed"
+
+
+class OtherSite(LacunaError):
+    status = 403
+    title = "Not from another site"
 
 
 class UnknownLearner(LacunaError):

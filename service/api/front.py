@@ -116,7 +116,7 @@ class Front:
 
     async def _hot(self, request: Request) -> Reply:
         try:
-            self._check_key(request)
+            self._admit(request)
             return Reply(200, await self.hot[request.path](request), [])
         except LacunaError as error:
             return _refusal(error)
@@ -125,7 +125,7 @@ class Front:
 
     async def _hot_asgi(self, request: Request, receive: Receive) -> Reply:
         try:
-            self._check_key(request)
+            self._admit(request)
             if request.method != "POST":
                 problem = problems.of_status(405, "only POST is allowed here")
                 return Reply(405, problem.encoded(), [(b"allow", b"POST")])
@@ -153,7 +153,7 @@ class Front:
             await send(message)
 
         try:
-            self._check_key(request)
+            self._admit(request)
             limit = self.max_body_bytes
             if request.method == "PUT":
                 if request.path.endswith("/import"):
@@ -172,7 +172,8 @@ class Front:
                 return await self._send(send, request, failure)
         return status
 
-    def _check_key(self, request: Request) -> None:
+    def _admit(self, request: Request) -> None:
+        request.refuse_other_sites()
         if self.keys.guard(request.path):
             self.keys.check(request.authorization, request.x_api_key)
 

@@ -58,7 +58,7 @@ async def list_learners(engines: Here) -> schemas.LearnerList:
 @router.put(
     "/{name}",
     response_model=schemas.Learner,
-    responses=refusals(401, 409, 413, 415, 422, 503)
+    responses=refusals(401, 403, 409, 413, 415, 422, 503)
     | {201: {"model": schemas.Learner, "description": "Created"}},
 )
 async def put_learner(
@@ -156,7 +156,7 @@ async def export_learner(name: Name, engines: Here) -> Response:
 @router.put(
     "/{name}/import",
     response_model=schemas.Learner,
-    responses=refusals(401, 413, 422, 503),
+    responses=refusals(401, 403, 413, 422, 503),
     openapi_extra={
         "requestBody": {
             "required": True,
@@ -173,13 +173,13 @@ async def import_learner(name: Name, request: Request, engines: Here) -> dict[st
     return await fresh(engines, name, configuration)
 
 
-@router.post("/{name}/reset", status_code=204, responses=refusals(401, 404, 422, 503))
+@router.post("/{name}/reset", status_code=204, responses=refusals(401, 403, 404, 422, 503))
 async def reset_learner(name: Name, engines: Here) -> None:
     """Forget what was learnt; the configuration stays."""
     await engines.reset(name)
 
 
-@router.delete("/{name}", status_code=204, responses=refusals(401, 404, 422, 503))
+@router.delete("/{name}", status_code=204, responses=refusals(401, 403, 404, 422, 503))
 async def delete_learner(name: Name, engines: Here) -> None:
     """Remove the learner and all it holds."""
     await engines.delete(name)

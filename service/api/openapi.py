@@ -22,6 +22,7 @@ Send candidates with holes in their features to `/select`, and what came of the 
 
 MEANING = {
     401: "No API key, or none that is known",
+    403: "A browser sent it for a page of another site",
     404: "There is no such learner or event",
     409: "It contradicts what is there",
     413: "The body is too large",
@@ -135,7 +136,7 @@ def _select() -> dict[str, Any]:
 def _call(
     summary: str, description: str, body: str, answer: str, *, not_found: bool = False
 ) -> dict[str, Any]:
-    statuses = (401, 404, 413, 415, 422, 503) if not_found else (401, 413, 415, 422, 503)
+    statuses = (401, 403, *((404,) if not_found else ()), 413, 415, 422, 503)
     return {
         "tags": ["choose and learn"],
         "summary": summary,

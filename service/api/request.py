@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from service.errors import TooLarge, WrongMediaType
+from service.errors import OtherSite, TooLarge, WrongMediaType
 
 if TYPE_CHECKING:
     from starlette.types import Message, Receive
 
 JSON_TYPE = re.compile(rb"\s*application/(json|[\w.-]+\+json)\s*(;.*)?", re.IGNORECASE)
+OTHER_SITES = (b"cross-site", b"same-site")
 DISCARDED_BYTES = 64 << 20
 
 
@@ -21,7 +22,7 @@ class Gone(Exception):
 class Request:
     __slots__ = (
         *("authorization", "body", "content_length", "content_type", "expects"),
-        *("id", "method", "path", "query", "x_api_key"),
+        *("fetch_site", "id", "method", "path", "query", "x_api_key"),
     )
 
     def __init__(
@@ -31,7 +32,7 @@ class Request:
         self.path = path
         self.query = query
         self.body = b""
-        self.content_type = self.authorization = self.x_api_key = self.id = b""
+        self.content_type = self.authorization = self.x_api_key = self.id = self.fetch_site = b""
         self.content_length = -1
         self.expects = False  # the caller waits for leave to send its body
         for name, value in headers:
@@ -47,6 +48,16 @@ class Request:
                 self.id = value
             elif name == b"expect":
                 self.expects = True
+            elif name == b"sec-fetch-site":
+                self.fetch_site = value
+
+    def refuse_other_sites(self) -> None:
+        """A browser says where a request comes from: another site's page may not change anything.
+
+        It could not read an answer, but it need not: a `POST …/reset` is harm enough.
+        """
+        if self.fetch_site in OTHER_SITES and self.method not in ("GET", "HEAD"):
+            raise OtherSite("a page of another site may not send this")
 
     def require_json(self) -> None:
         given = self.content_type

@@ -238,3 +238,24 @@ def test_what_is_not_http_gets_a_problem_too(running):
         answer = raw.recv(10_000)
     assert answer.startswith(b"HTTP/1.1 400 Bad Request\r\n")
     assert b"application/problem+json" in answer
+
+
+@pytest.mark.parametrize("site", ["cross-site", "same-site"])
+def test_a_page_of_another_site_can_change_nothing(http, learner, site):
+    http.post("/select", json=arms([1.0, 2.0], learner=learner)).raise_for_status()
+    header = {"sec-fetch-site": site}
+    for method, path in (
+        ("POST", "/select"),
+        ("POST", "/reward"),
+        ("POST", "/select/batch"),
+        ("POST", f"/learners/{learner}/reset"),
+        ("PUT", f"/learners/{learner}"),
+        ("PUT", f"/learners/{learner}/import"),
+        ("DELETE", f"/learners/{learner}"),
+    ):
+        answer = http.request(method, path, json=arms([1.0, 2.0], learner=learner), headers=header)
+        assert answer.status_code == 403, (method, path)
+        assert answer.json()["type"] == "urn:lacuna:problem:other-site"
+    assert http.get(f"/learners/{learner}", headers=header).json()["rounds"] == 1
+    own = {"sec-fetch-site": "same-origin"}
+    assert http.post(f"/learners/{learner}/reset", headers=own).status_code == 204

@@ -183,3 +183,12 @@ def test_a_tab_that_nobody_sees_asks_for_nothing(tab: Tab):
     page.evaluate(hide, False)
     wait_until_moved(tab, {"#figures .more": None})
     tab.check()
+
+
+def test_a_page_of_another_site_cannot_reset_a_learner(tab: Tab, http: httpx.Client):
+    url = f"{tab.url}/learners/ads/reset"
+    tab.page.goto(tab.url.replace("127.0.0.1", "localhost") + "/health/live")  # another site
+    with tab.page.expect_response(url) as answered:
+        tab.page.evaluate("url => fetch(url, { method: 'POST', mode: 'no-cors' })", url)
+    assert answered.value.status == 403
+    assert http.get("/learners/ads").json()["rounds"] > 0
