@@ -131,7 +131,8 @@ async def get_decision(
 ) -> schemas.ExplainedDecision:
     """One decision, and what its arms were worth when it was made, where that is still known.
 
-    It is known of the latest 50 that were explained: those that were asked to be, and a sample.
+    It is known of the latest 50 that were explained: a sample, and first of all those that were
+    asked to be.
     """
     found = await fresh(engines, name, lambda engine: views.one_decision(engine, event_id))
     return schemas.ExplainedDecision.model_validate(found)
