@@ -28,6 +28,8 @@ from .view import SIMULATED, Scene, shown, summary
 from .world import NAMES, World
 
 REWARD_WAIT_S = 4.0
+# No click comes later, and a demo may run for days: a day's decisions would fill a small store.
+DECISION_TTL_S = 300.0
 READY_WAIT_S = 60.0
 PATIENCE_S = 60.0  # of a visitor; the ad server, which may ask again, gives up first
 REDRAW_S = 0.25
@@ -214,6 +216,7 @@ async def _make(lacuna: httpx.AsyncClient, learner: str, policy: dict[str, Any])
         "features": list(NAMES),
         "reward_wait_s": REWARD_WAIT_S,
         "default_reward": 0.0,
+        "decision_ttl_s": DECISION_TTL_S,
         **policy,
     }
     try:

@@ -21,6 +21,7 @@ from .service import Counted, Service
 add_arguments = arguments.add_arguments
 
 RAMP_P99_MS = 20.0
+SLACK_S = 300.0
 MOST_PER_PROCESS = 900  # what `select` can watch, and some for other files
 LEARNER = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
 
@@ -33,7 +34,7 @@ def run(args: argparse.Namespace) -> int:
         learner = jobs[0].learner
         made = not args.learner or not service.exists(learner)
         if made:
-            service.make(learner, args.dimension)
+            service.make(learner, args.dimension, _longest_wait_s(args))
             if not args.keep:
                 stack.callback(_remove, service, learner)
         before = service.counted(learner)
@@ -45,6 +46,14 @@ def run(args: argparse.Namespace) -> int:
     if outcome.interrupted:
         return 130
     return 1 if outcome.failures else 0
+
+
+def _longest_wait_s(args: argparse.Namespace) -> float:
+    """How long a decision may have to wait for its reward: one in 10⁸ delays exceeds 20 means.
+
+    Decisions outlive a learner that is removed, and there are many: a day's would fill the store.
+    """
+    return SLACK_S + 20.0 * float(args.reward_delay) + float(args.drain)
 
 
 def plan(args: argparse.Namespace) -> list[Job]:

@@ -17,8 +17,9 @@ class Service:
         headers = {"Authorization": f"Bearer {api_key}"} if api_key else None
         self.http = httpx.Client(base_url=url, timeout=TIMEOUT_S, headers=headers)
 
-    def make(self, learner: str, dimension: int) -> None:
-        self._call("PUT", f"/learners/{learner}", {"dimension": dimension})
+    def make(self, learner: str, dimension: int, decision_ttl_s: float) -> None:
+        configuration = {"dimension": dimension, "decision_ttl_s": decision_ttl_s}
+        self._call("PUT", f"/learners/{learner}", configuration)
 
     def remove(self, learner: str) -> None:
         self._call("DELETE", f"/learners/{learner}")

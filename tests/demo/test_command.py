@@ -45,6 +45,7 @@ def test_clicks_that_never_come_are_booked_as_defaults(service, tmp_path, capsys
     assert 0.0 < told["mean_reward"] < 1.0
     assert min(told["observed_rate"]) < 0.95
     assert told["observed_rate"][-1] == 1.0
+    assert told["decision_ttl_s"] == 300
 
 
 def test_a_signal_ends_one_that_would_run_for_ever(service):

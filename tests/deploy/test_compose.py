@@ -5,6 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from clients.demo.command import DECISION_TTL_S, POLICIES
+from clients.demo.world import NAMES
+from service.learner import LearnerConfig
 from service.settings import PARSERS, Settings, variable
 
 from .stack import PORTS, ROOT, compose, stages
@@ -155,6 +158,16 @@ def test_only_rewards_are_sent_again_after_they_may_have_arrived():
     again = {path for path, body in locations if "non_idempotent" in body}
     assert again == {"/reward", "/reward/batch"}
     assert directive("proxy_next_upstream")[0] == "error timeout"
+
+
+def test_the_demo_may_run_for_ever(services):
+    """By the formula of docs/operations.md, with event ids as long as the demo's."""
+    command = services["demo"]["command"]
+    pages_per_s = float(command[command.index("--pages") + 1])
+    rows = 1.125 * LearnerConfig(dimension=len(NAMES)).history_limit
+    learner = pages_per_s * DECISION_TTL_S * (220 + 2 * 32) + rows * (20 + 8.3 * len(NAMES))
+    limit = re.search(r"(?m)^maxmemory (\d+)mb$", (ROOT / "deploy/redis.conf").read_text())[1]
+    assert len(POLICIES) * learner < int(limit) * 2**20 / 4
 
 
 def test_keys_and_workers_come_from_the_environment():

@@ -81,6 +81,8 @@ def test_a_learner_by_name_is_kept_and_only_what_is_new_is_counted(service, caps
     for _ in range(2):
         assert loadtest(service.url, "--duration", "0.3", "--learner", "mine", "--keep") == 0
     assert [one["name"] for one in learners(service.url)] == ["mine"]
+    told = httpx.get(f"{service.url}/learners/mine").json()
+    assert told["decision_ttl_s"] == 300 + 20 * 0.05 + 30
     httpx.delete(f"{service.url}/learners/mine")
 
 
