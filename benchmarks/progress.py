@@ -1,4 +1,4 @@
-"""One line of progress on the terminal, drawn only when asked to.
+"""One line of progress on the terminal, drawn only when asked to; elsewhere a line now and then.
 
 A bar that redraws itself from a thread of its own would take the interpreter away from what is
 being timed.
@@ -6,12 +6,16 @@ being timed.
 
 from __future__ import annotations
 
+import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Protocol
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+LINE_EVERY_S = 30.0
 
 
 class Steps(Protocol):
@@ -24,12 +28,19 @@ class Steps(Protocol):
         ...
 
 
-class Silent:
+class Lines:
+    def __init__(self, name: str) -> None:
+        self.name, self.total, self.count = name, 0, 0
+        self.next_at = time.monotonic() + LINE_EVERY_S
+
     def plan(self, count: int) -> None:
-        pass
+        self.total += count
 
     def done(self, what: str) -> None:
-        pass
+        self.count += 1
+        if time.monotonic() >= self.next_at:
+            print(f"{self.name}: {self.count} of {self.total}, {what}", file=sys.stderr, flush=True)
+            self.next_at = time.monotonic() + LINE_EVERY_S
 
 
 class Bar:
@@ -51,7 +62,7 @@ class Bar:
 def shown(name: str) -> Iterator[Steps]:
     console = Console(stderr=True)
     if not console.is_terminal:
-        yield Silent()
+        yield Lines(name)
         return
     columns = (
         TextColumn("{task.description}"),

@@ -29,6 +29,7 @@ def build(
         title="Lacuna",
         version=__version__,
         lifespan=lifespan,
+        docs_url=None,  # theirs loads from elsewhere
         redoc_url=None,
         redirect_slashes=False,
     )

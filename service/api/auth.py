@@ -7,9 +7,9 @@ from collections.abc import Iterable
 
 from service.errors import NotAllowed
 
-# The page's files hold no data. Its address itself answers 401 as well, but in its own way.
+# The pages' files hold no data. Their addresses themselves answer 401 as well, in their own way.
 OPEN = ("/health/", "/page/")
-ASKS_ITSELF = "/"
+ASK_THEMSELVES = ("/", "/docs")
 
 
 class Keys:
@@ -18,7 +18,7 @@ class Keys:
 
     def guard(self, path: str) -> bool:
         """Whether a call needs a key before anything else."""
-        return bool(self._keys) and path != ASKS_ITSELF and not path.startswith(OPEN)
+        return bool(self._keys) and path not in ASK_THEMSELVES and not path.startswith(OPEN)
 
     def check(self, authorization: bytes, x_api_key: bytes) -> None:
         if not self._keys:

@@ -1,7 +1,7 @@
-"""The page: its files, and the headers that keep it to itself.
+"""The page and the description of all calls: files, and the headers that keep them to themselves.
 
-The files hold no data and are the same for everybody, so they need no key; all that the page shows
-it asks for with calls that do. `GET /` without a key is a 401 like any other, but with the page as
+The files hold no data and are the same for everybody, so they need no key; all that the pages show
+they ask for with calls that do. `GET /` without a key is a 401 like any other, but with the page as
 its body where a browser asks: there the key is entered.
 """
 
@@ -19,18 +19,23 @@ from service.errors import NotAllowed
 from .openapi import refusals
 
 FOLDER = "page"
-INDEX = "index.html"
+INDEX, DOCS = "index.html", "docs.html"
+SWAGGER = ("swagger-ui-bundle.js", "swagger-ui.css")
 TYPES = {
     "html": "text/html; charset=utf-8",
     "css": "text/css; charset=utf-8",
     "js": "text/javascript; charset=utf-8",
     "svg": "image/svg+xml",
 }
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
+    "connect-src 'self'; form-action 'none'; base-uri 'none'; frame-ancestors 'none'"
+)
+# Swagger UI writes styles into its elements, and has its icons in its style sheet.
+DOCS_POLICY = POLICY.replace("style-src 'self'", "style-src 'self' 'unsafe-inline'").replace(
+    "img-src 'self'", "img-src 'self' data:"
+)
 HEADERS = {
-    "content-security-policy": (
-        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
-        "connect-src 'self'; form-action 'none'; base-uri 'none'; frame-ancestors 'none'"
-    ),
     "x-content-type-options": "nosniff",
     "referrer-policy": "no-referrer",
     "cross-origin-opener-policy": "same-origin",
@@ -47,7 +52,9 @@ class File(NamedTuple):
 def read_files() -> dict[str, File]:
     """By name; what is not in here is not served."""
     found = {}
-    for entry in resources.files("service.api").joinpath(FOLDER).iterdir():
+    swagger = resources.files("fastapi_swagger.resources")
+    own = resources.files("service.api").joinpath(FOLDER)
+    for entry in (*own.iterdir(), *map(swagger.joinpath, SWAGGER)):
         media_type = TYPES.get(entry.name.rpartition(".")[2])
         if media_type is not None:
             content = entry.read_bytes()
@@ -67,6 +74,25 @@ router = APIRouter(tags=["operations"])
 )
 async def page(request: Request) -> Response:
     """See it learn: one learner at a glance, live."""
+    return _document(request, INDEX, POLICY)
+
+
+@router.get("/docs", include_in_schema=False)
+async def docs(request: Request) -> Response:
+    """Every call, to be tried out."""
+    return _document(request, DOCS, DOCS_POLICY)
+
+
+@router.get("/page/{name}", include_in_schema=False)
+async def page_file(name: str, request: Request) -> Response:
+    file = request.app.state.page.get(name)
+    if file is None or name in (INDEX, DOCS):
+        raise HTTPException(404)
+    return _response(request, file)
+
+
+def _document(request: Request, name: str, policy: str) -> Response:
+    status = 200
     try:
         request.app.state.front.keys.check(
             request.headers.get("authorization", "").encode("latin-1"),
@@ -75,20 +101,12 @@ async def page(request: Request) -> Response:
     except NotAllowed:
         if "text/html" not in request.headers.get("accept", ""):
             raise
-        return _response(request, request.app.state.page[INDEX], 401)
-    return _response(request, request.app.state.page[INDEX])
+        status = 401
+    return _response(request, request.app.state.page[name], status, policy)
 
 
-@router.get("/page/{name}", include_in_schema=False)
-async def page_file(name: str, request: Request) -> Response:
-    file = request.app.state.page.get(name)
-    if file is None or name == INDEX:
-        raise HTTPException(404)
-    return _response(request, file)
-
-
-def _response(request: Request, file: File, status: int = 200) -> Response:
-    headers = {**HEADERS, "etag": file.etag, "vary": "Accept"}
+def _response(request: Request, file: File, status: int = 200, policy: str = POLICY) -> Response:
+    headers = {**HEADERS, "content-security-policy": policy, "etag": file.etag, "vary": "Accept"}
     if status == 401:
         headers["www-authenticate"] = 'Bearer realm="lacuna"'
     elif request.headers.get("if-none-match") == file.etag:

@@ -48,7 +48,7 @@ async def configuration(engine: Engine) -> dict[str, Any]:
     return {"name": engine.store.name, **engine.replica.configuration.to_dict()}
 
 
-@router.get("", responses=refusals(401, 503))
+@router.get("", summary="List", responses=refusals(401, 503))
 async def list_learners(engines: Here) -> schemas.LearnerList:
     """All learners, by name."""
     names = await engines.names()
@@ -57,6 +57,7 @@ async def list_learners(engines: Here) -> schemas.LearnerList:
 
 @router.put(
     "/{name}",
+    summary="Create or reconfigure",
     response_model=schemas.Learner,
     responses=refusals(401, 403, 409, 413, 415, 422, 503)
     | {201: {"model": schemas.Learner, "description": "Created"}},
@@ -80,7 +81,9 @@ async def put_learner(
     return await fresh(engines, name, configuration)
 
 
-@router.get("/{name}", responses=refusals(401, 404, 422, 503))
+@router.get(
+    "/{name}", summary="Configuration and statistics", responses=refusals(401, 404, 422, 503)
+)
 async def get_learner(name: Name, engines: Here) -> schemas.LearnerStatistics:
     """Configuration and statistics."""
 
@@ -90,7 +93,12 @@ async def get_learner(name: Name, engines: Here) -> schemas.LearnerStatistics:
     return schemas.LearnerStatistics.model_validate(await fresh(engines, name, view))
 
 
-@router.get("/{name}/model", response_model=schemas.Model, responses=refusals(401, 404, 422, 503))
+@router.get(
+    "/{name}/model",
+    summary="Estimate and model",
+    response_model=schemas.Model,
+    responses=refusals(401, 404, 422, 503),
+)
 async def get_model(name: Name, engines: Here, matrices: bool = True) -> dict[str, Any]:
     """The estimate of the features' distribution, and the model of the reward.
 
@@ -99,13 +107,13 @@ async def get_model(name: Name, engines: Here, matrices: bool = True) -> dict[st
     return await fresh(engines, name, lambda engine: views.model_view(engine, matrices=matrices))
 
 
-@router.get("/{name}/timeline", responses=refusals(401, 404, 422, 503))
+@router.get("/{name}/timeline", summary="Over time", responses=refusals(401, 404, 422, 503))
 async def get_timeline(name: Name, engines: Here) -> schemas.Timeline:
     """What happened in the latest 720 intervals in which something did, oldest first."""
     return schemas.Timeline.model_validate(await fresh(engines, name, views.timeline))
 
 
-@router.get("/{name}/decisions", responses=refusals(401, 404, 422, 503))
+@router.get("/{name}/decisions", summary="Latest decisions", responses=refusals(401, 404, 422, 503))
 async def get_decisions(
     name: Name,
     engines: Here,
@@ -123,7 +131,11 @@ async def get_decisions(
     return schemas.Decisions.model_validate({"decisions": await fresh(engines, name, view)})
 
 
-@router.get("/{name}/decisions/{event_id:path}", responses=refusals(401, 404, 422, 503))
+@router.get(
+    "/{name}/decisions/{event_id:path}",
+    summary="One decision",
+    responses=refusals(401, 404, 422, 503),
+)
 async def get_decision(
     name: Name,
     event_id: Annotated[str, Path(min_length=1, max_length=128, examples=["imp-8f2c"])],
@@ -140,6 +152,7 @@ async def get_decision(
 
 @router.get(
     "/{name}/export",
+    summary="Export",
     response_class=Response,
     responses=refusals(401, 404, 422, 503)
     | {200: {"content": {BYTES: {}}, "description": "The whole state, as one file"}},
@@ -156,6 +169,7 @@ async def export_learner(name: Name, engines: Here) -> Response:
 
 @router.put(
     "/{name}/import",
+    summary="Import",
     response_model=schemas.Learner,
     responses=refusals(401, 403, 413, 422, 503),
     openapi_extra={
@@ -174,13 +188,17 @@ async def import_learner(name: Name, request: Request, engines: Here) -> dict[st
     return await fresh(engines, name, configuration)
 
 
-@router.post("/{name}/reset", status_code=204, responses=refusals(401, 403, 404, 422, 503))
+@router.post(
+    "/{name}/reset", summary="Reset", status_code=204, responses=refusals(401, 403, 404, 422, 503)
+)
 async def reset_learner(name: Name, engines: Here) -> None:
     """Forget what was learnt; the configuration stays."""
     await engines.reset(name)
 
 
-@router.delete("/{name}", status_code=204, responses=refusals(401, 403, 404, 422, 503))
+@router.delete(
+    "/{name}", summary="Delete", status_code=204, responses=refusals(401, 403, 404, 422, 503)
+)
 async def delete_learner(name: Name, engines: Here) -> None:
     """Remove the learner and all it holds."""
     await engines.delete(name)

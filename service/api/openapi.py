@@ -124,7 +124,8 @@ def _select() -> dict[str, Any]:
     )
     call["requestBody"]["content"][COMPACT] = {"schema": {"type": "string", "format": "binary"}}
     id_schema = {"type": "string", "minLength": 1, "maxLength": 128}
-    name_schema = {"type": "string", "pattern": schemas.NAME_PATTERN, "default": "default"}
+    # Its default is not told: whoever tries a call out would send it with every body.
+    name_schema = {"type": "string", "pattern": schemas.NAME_PATTERN}
     only = "Compact body only."
     call["parameters"] = [
         {"name": "learner", "in": "query", "schema": name_schema, "description": only},

@@ -7,7 +7,7 @@ import pytest
 from benchmarks import footprint
 from benchmarks.footprint import Plan
 from benchmarks.footprint_report import Busy, Learners, Rest, Rows, Start, report
-from benchmarks.progress import Silent
+from benchmarks.progress import Lines
 from benchmarks.report import text, to_dict, write
 
 linux_only = pytest.mark.skipif(
@@ -17,7 +17,7 @@ linux_only = pytest.mark.skipif(
 
 @linux_only
 def test_rows_are_counted_in_the_store_and_in_its_workers():
-    found = footprint.measure_rows(Plan(rows=2_000), 16, Silent())
+    found = footprint.measure_rows(Plan(rows=2_000), 16, Lines("footprint"))
     assert found.row_bytes > 16 * 8
     assert found.pending_bytes > 16 * 8
     assert found.rewarded_bytes > found.row_bytes

@@ -181,7 +181,8 @@ async function list(signal) {
     if (names.length === 0) picker.append(h("option", { value: "" }, "no learner yet"));
     picker.disabled = names.length === 0;
   }
-  byId("links").hidden = key.get() !== null; // a link cannot show the key
+  byId("links").hidden = false;
+  byId("metrics").hidden = key.get() !== null; // a link cannot show the key
   state.empty = names.length === 0;
   byId("empty").hidden = names.length > 0;
   byId("learner").hidden = names.length === 0;
