@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from matplotlib import rc_context
 from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
+from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter
 
 from clients.simulate.picture import DPI, INK, STYLE
 
@@ -56,5 +56,7 @@ def _draw_sizes(axes: Axes, found: Findings) -> None:
     axes.set_yticks(place, [f"{cell.arms}, {cell.dimension} {cell.body}" for cell in cells])
     axes.set_xlabel("ms at half of the highest rate, open loop")
     axes.set_ylabel("K, d, body")
+    axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    axes.xaxis.set_minor_formatter(NullFormatter())
     axes.xaxis.set_major_formatter("{x:g}")
     axes.legend(frameon=False)
