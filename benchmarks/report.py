@@ -12,7 +12,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from clients.simulate.report import aligned
+from clients.tables import aligned
 from service import __version__
 
 FORMAT = 1

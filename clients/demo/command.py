@@ -18,10 +18,10 @@ import httpx
 import uvicorn
 
 from clients.adserver import AdServer
-from clients.loadtest.arguments import number, whole
+from clients.errors import ServiceFailed
 from clients.serving import DidNotStart, OwnService
+from clients.values import number, whole
 
-from .errors import ServiceFailed
 from .score import Score
 from .traffic import SimulatedSupply, Visitors
 from .view import SIMULATED, Scene, shown, summary

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
-from .errors import MissingExtra
+from clients.errors import MissingExtra
+
 from .view import LABELS, SIMULATED, Scene, by_feature
 from .world import NAMES
 

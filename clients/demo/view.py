@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from clients.adserver import AdServer
+from clients.errors import MissingExtra
 
-from .errors import MissingExtra
 from .score import Score
 from .traffic import SimulatedSupply, Visitors
 from .world import NAMES, REASONS, block

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
 from pathlib import Path
+
+from clients.values import number, whole
 
 EPILOG = """\
 Without --rate and --ramp the loop is closed: every connection sends its next request when it has
@@ -131,31 +132,3 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--out", type=Path, metavar="DIR", help="write loadtest.html and loadtest.json there"
     )
     verdict.add_argument("--quiet", action="store_true", help="no live display")
-
-
-def whole(low: int, high: int) -> Callable[[str], int]:
-    def parse(text: str) -> int:
-        try:
-            value = int(text.replace("_", ""))
-        except ValueError:
-            value = low - 1
-        if not low <= value <= high:
-            raise argparse.ArgumentTypeError(
-                f"must be a whole number from {low:,} to {high:,}; it is {text}"
-            )
-        return value
-
-    return parse
-
-
-def number(low: float, high: float) -> Callable[[str], float]:
-    def parse(text: str) -> float:
-        try:
-            value = float(text)
-        except ValueError:
-            value = float("nan")
-        if not low <= value <= high:
-            raise argparse.ArgumentTypeError(f"must be from {low:g} to {high:g}; it is {text}")
-        return value
-
-    return parse

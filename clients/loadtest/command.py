@@ -10,10 +10,11 @@ import uuid
 from contextlib import ExitStack
 from pathlib import Path
 
+from clients.errors import BadArgument, CommandError
+
 from . import arguments, display, ledger, page, ramp, report
 from .connection import Target
 from .crew import Crew, Found
-from .errors import BadArgument, LoadtestError
 from .job import Account, Job, Step
 from .report import Outcome
 from .service import Counted, Service
@@ -170,7 +171,7 @@ def _audit(args: argparse.Namespace, outcome: Outcome, service: Service, before:
 def _remove(service: Service, learner: str) -> None:
     try:
         service.remove(learner)
-    except LoadtestError as error:  # what was measured stays worth reading
+    except CommandError as error:  # what was measured stays worth reading
         print(f"the learner {learner} was not removed: {error}")
 
 

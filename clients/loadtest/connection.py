@@ -11,7 +11,7 @@ import ssl
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from .errors import BadArgument, ServiceFailed
+from clients.errors import BadArgument, ServiceFailed
 
 CONNECT_TIMEOUT_S = 5.0
 CHUNK = 1 << 16

@@ -15,7 +15,8 @@ from typing import IO
 
 import msgspec
 
-from .errors import ServiceFailed, WorkerDied
+from clients.errors import ServiceFailed, WorkerDied
+
 from .histogram import Histogram
 from .job import Account, Done, Failed, Job, Message, Ready, Step, Tick
 

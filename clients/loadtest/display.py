@@ -8,8 +8,9 @@ from contextlib import contextmanager
 from time import monotonic
 from typing import TYPE_CHECKING
 
+from clients.errors import MissingExtra
+
 from .crew import Found
-from .errors import MissingExtra
 from .report import NAMES, SHARES
 
 if TYPE_CHECKING:

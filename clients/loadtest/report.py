@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from clients.tables import aligned
 from service import __version__
 
 from .crew import Found, Moment
@@ -39,12 +40,12 @@ def text(outcome: Outcome) -> str:
     found, account = outcome.found, outcome.account
     lines = [_title(outcome), *(["Interrupted: this is what was found."] * outcome.interrupted), ""]
     if outcome.tried:
-        lines += [_aligned(_ramp_rows(outcome.tried)), "", _verdict(outcome.tried), ""]
+        lines += [aligned(_ramp_rows(outcome.tried)), "", _verdict(outcome.tried), ""]
     rows = [["latency, ms", *NAMES, "mean", "answers", "per s"]]
     for name, histogram in (("select", found.selects), ("reward", found.rewards)):
         if histogram.count:
             rows.append([name, *map(_ms, _latency(histogram)), *_counts(histogram, found)])
-    lines.append(_aligned(rows))
+    lines.append(aligned(rows))
     if found.step.rate is not None:
         late = 1e3 * found.lag.quantile_s(0.99)
         lines.append(
@@ -55,7 +56,7 @@ def text(outcome: Outcome) -> str:
         lines += ["", "Errors: " + ", ".join(f"{n:,} × {w}" for w, n in account.errors.items())]
         lines += [f"  {one}" for one in account.wrong]
     if outcome.ledger:
-        lines += ["", _aligned(_ledger_rows(outcome.ledger))]
+        lines += ["", aligned(_ledger_rows(outcome.ledger))]
     if account.unsent_rewards:
         lines.append(f"{account.unsent_rewards:,} rewards were not sent any more.")
     lines += ["", *([f"FAIL  {one}" for one in outcome.failures] or ["PASS"])]
@@ -142,18 +143,6 @@ def _word(one: Entry) -> str:
     if one.balanced:
         return "equal"
     return "LOST" if one.counted < one.acknowledged else "TOO MANY"
-
-
-def _aligned(rows: Sequence[Sequence[str]]) -> str:
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = [
-        "  ".join(
-            cell.rjust(width) if i else cell.ljust(width)
-            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in rows
-    ]
-    return "\n".join([lines[0], "  ".join("─" * width for width in widths), *lines[1:]])
 
 
 def to_dict(outcome: Outcome) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import httpx
 
-from .errors import ServiceFailed
+from clients.errors import ServiceFailed
 
 TIMEOUT_S = 60.0
 

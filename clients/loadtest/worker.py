@@ -13,7 +13,8 @@ import sys
 
 import msgspec
 
-from .errors import LoadtestError
+from clients.errors import CommandError
+
 from .generator import Generator
 from .job import Done, Failed, Job, Message, Ready, Step
 
@@ -36,7 +37,7 @@ def main() -> int:
             step = msgspec.json.decode(line, type=Step)
             elapsed_s = generator.run(step, say, stopped)
             say(Done(elapsed_s, generator.traffic.account))
-    except LoadtestError as error:
+    except CommandError as error:
         say(Failed(str(error)))
         return 1
     except BrokenPipeError:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from clients.simulate.report import aligned
+from clients.tables import aligned
 
 from .report import Summary
 

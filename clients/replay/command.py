@@ -9,14 +9,15 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from clients.errors import BadArgument
 from clients.simulate.players import POLICIES
+from clients.tables import listed
+from clients.values import names, seeds, shares_missing, whole
 
 from . import bars, page, progress, remote, report
 from . import run as local_runs
-from .arguments import policies, seeds, shares, whole
 from .datasets import DATASETS
 from .encoder import MIXES
-from .errors import BadArgument
 from .prepare import Prepared, Wanted, prepare
 from .protocol import Setting
 from .state import Job, Progress, Store
@@ -54,9 +55,9 @@ examples:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.epilog = EPILOG.format(
-        datasets=_listed({name: one.summary for name, one in DATASETS.items()}),
-        encoders=_listed(MIXES | {"FILE.npz": "one that an earlier replay has written"}),
-        policies=_listed({name: one.summary for name, one in POLICIES.items()}),
+        datasets=listed({name: one.summary for name, one in DATASETS.items()}),
+        encoders=listed(MIXES | {"FILE.npz": "one that an earlier replay has written"}),
+        policies=listed({name: one.summary for name, one in POLICIES.items()}),
     )
     add = parser.add_argument
     add("dataset", choices=DATASETS, help="whose log it is")
@@ -64,9 +65,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     where = parser.add_mutually_exclusive_group()
     where.add_argument("--url", default=DEFAULT_URL, help=f"the service (default: {DEFAULT_URL})")
     where.add_argument("--in-process", action="store_true", help="without a service")
-    add("--policies", type=policies, metavar="A,B,C", help="who plays, by short name")
+    add(
+        "--policies",
+        type=names(POLICIES, "policy"),
+        metavar="A,B,C",
+        help="who plays, by short name",
+    )
     add("--baseline", choices=POLICIES, default=report.BASELINE, metavar="A", help="default: oful")
-    add("--erased", type=shares, metavar="P,…", help="share of entries erased (default: 0.1)")
+    add(
+        "--erased",
+        type=shares_missing,
+        metavar="P,…",
+        help="share of entries erased (default: 0.1)",
+    )
     erase_help = "new holes whenever it is shown, or an impression's own (default: view)"
     add("--erase", choices=["view", "item"], default="view", help=erase_help)
     add("--rounds", type=whole(1, 10**8), metavar="T", help="default: 10,000")
@@ -195,8 +206,3 @@ def _publish(args: argparse.Namespace, data: Prepared, summaries: list[report.Su
         data.encoder.save(args.out / "encoder.npz")
     picture, html = page.write(args.out, about, summaries, args.baseline)
     print(f"\nwrote {html}, {picture.name}, replay.json")
-
-
-def _listed(items: dict[str, str]) -> str:
-    width = max(map(len, items))
-    return "\n".join(f"  {name.ljust(width)}  {summary}" for name, summary in items.items())

@@ -1,45 +1,23 @@
-"""What a replay refuses, and nothing else.
+"""What a replay refuses besides what every command does.
 
-ReplayError
-├── BadArgument    a value of the command line; the sentence names the argument
+CommandError
 ├── BadFile        broken, truncated or foreign; the sentence names file and line
 ├── TooFew         the files hold fewer impressions than the protocol needs
-├── OtherReplay    `--out` holds the state of another replay
-├── MissingExtra   a package of the `clients` extra is not installed
-├── ServiceFailed  the service at `--url` did not answer, or refused
-└── WorkerDied     a worker process ended before its run did
+└── OtherReplay    `--out` holds the state of another replay
 """
 
-
-class ReplayError(Exception):
-    """Any refusal of a replay; its text is a sentence for a person."""
+from clients.errors import CommandError
 
 
-class BadArgument(ReplayError):
-    pass
-
-
-class BadFile(ReplayError):
+class BadFile(CommandError):
     def __init__(self, name: str, line: int, problem: str) -> None:
         super().__init__(f"{name}, line {line:,}: {problem}")
         self.line = line
 
 
-class TooFew(ReplayError):
+class TooFew(CommandError):
     pass
 
 
-class OtherReplay(ReplayError):
-    pass
-
-
-class MissingExtra(ReplayError):
-    pass
-
-
-class ServiceFailed(ReplayError):
-    pass
-
-
-class WorkerDied(ReplayError):
+class OtherReplay(CommandError):
     pass

@@ -12,7 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, cast
 
-from .errors import BadArgument, BadFile
+from clients.errors import BadArgument
+
+from .errors import BadFile
 
 GZIP, ZIP = b"\x1f\x8b", b"PK"
 

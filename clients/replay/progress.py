@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from .errors import MissingExtra
+from clients.errors import MissingExtra
+
 from .state import Job
 
 LINE_EVERY_S = 15.0  # where there is no terminal

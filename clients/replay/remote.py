@@ -15,13 +15,13 @@ from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 
 from clients.client import Client, ClientError, NotFound
+from clients.errors import ServiceFailed
+from clients.pool import interrupts_noted
 from clients.simulate.players import config_of
 
-from .errors import ServiceFailed
 from .local import SAVE_EVERY_S, rounds_of
 from .prepare import Prepared
 from .protocol import BLOCK_ROUNDS, Block
-from .run import interrupts_noted
 from .state import Job, Progress, Store
 
 TIMEOUT_S = 30.0

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from clients.simulate.picture import Line, Panel
 from clients.simulate.players import config_of
-from clients.simulate.report import aligned, half_width
+from clients.simulate.report import half_width
+from clients.tables import aligned
 from service import __version__
 
 from .local import ctr

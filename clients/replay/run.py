@@ -2,14 +2,8 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
-import signal
-import threading
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor, wait
-from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -18,13 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from .errors import WorkerDied
+from clients import pool
+
 from .local import play
 from .prepare import Prepared
 from .state import Job, Progress, Store
-
-POLL_S = 0.2
-THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 
 Report = Callable[[int, int, int], None]  # number of the job, rounds and hits so far
 
@@ -43,7 +35,7 @@ def run(
 
 
 def _here(jobs: Sequence[Job], data: Prepared, store: Store, report: Report) -> list[Progress]:
-    with interrupts_noted() as stopped:
+    with pool.interrupts_noted() as stopped:
         results = [
             play(job, data, store, partial(report, number), stopped.is_set)
             for number, job in enumerate(jobs)
@@ -69,33 +61,21 @@ def _in_pool(
     report: Report,
     processes: int,
 ) -> list[Progress]:
-    context = multiprocessing.get_context("spawn")
-    board = context.Array("q", 2 * len(jobs))
-    stop = context.Event()
-    with (
-        _one_thread_each(),
-        ProcessPoolExecutor(
-            processes, context, _start_worker, (board, stop, codes, data, store)
-        ) as pool,
-    ):
-        try:
-            # Workers must not hear of Ctrl-C: this process does, and tells them by `stop`.
-            with _interrupts_ignored():
-                futures = [pool.submit(_work, number, job) for number, job in enumerate(jobs)]
-            waiting: set[Future[Progress]] = set(futures)
-            while waiting:
-                done, waiting = wait(waiting, POLL_S)
-                for future in done:
-                    future.result()
-                for number in range(len(jobs)):
-                    report(number, board[2 * number], board[2 * number + 1])
-        except BaseException as error:
-            stop.set()
-            pool.shutdown(wait=True, cancel_futures=True)
-            if isinstance(error, BrokenProcessPool):
-                raise WorkerDied("a worker process died; --jobs 1 runs without workers") from error
-            raise
-        return [future.result() for future in futures]
+    board, stop = pool.CONTEXT.Array("q", 2 * len(jobs)), pool.CONTEXT.Event()
+
+    def look(_: int) -> None:
+        for number in range(len(jobs)):
+            report(number, board[2 * number], board[2 * number + 1])
+
+    return pool.run(
+        _work,
+        list(enumerate(jobs)),
+        processes=processes,
+        start=_start_worker,
+        shared=(board, stop, codes, data, store),
+        stop=stop,
+        look=look,
+    )
 
 
 _board: Any = None
@@ -106,7 +86,6 @@ _store: Any = None
 
 def _start_worker(board: Any, stop: Any, codes: Path, data: Prepared, store: Store) -> None:
     global _board, _stop, _data, _store
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
     _board, _stop, _store = board, stop, store
     _data = replace(data, codes=np.load(codes, mmap_mode="r"))
 
@@ -116,41 +95,3 @@ def _work(number: int, job: Job) -> Progress:
         _board[2 * number], _board[2 * number + 1] = done, hits
 
     return play(job, _data, _store, tick, _stop.is_set)
-
-
-@contextmanager
-def _one_thread_each() -> Iterator[None]:
-    """A worker has one core: BLAS threads of its own would fight those of the other workers."""
-    before = {name: os.environ.get(name) for name in THREADS}
-    os.environ.update(dict.fromkeys(THREADS, "1"))
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value
-
-
-@contextmanager
-def interrupts_noted() -> Iterator[threading.Event]:
-    """Ctrl-C sets the event, so that nothing is cut in the middle."""
-    noted = threading.Event()
-    if threading.current_thread() is not threading.main_thread():
-        yield noted
-        return
-    before = signal.signal(signal.SIGINT, lambda *_: noted.set())
-    try:
-        yield noted
-    finally:
-        signal.signal(signal.SIGINT, before)
-
-
-@contextmanager
-def _interrupts_ignored() -> Iterator[None]:
-    """A process started meanwhile inherits it."""
-    with interrupts_noted():
-        if threading.current_thread() is threading.main_thread():
-            signal.signal(signal.SIGINT, signal.SIG_IGN)
-        yield

@@ -17,9 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import brentq
 
-from .arguments import whole
+from clients.errors import BadArgument
+from clients.values import whole
+
 from .datasets.avazu import HEADER, MISSING
-from .errors import BadArgument
 
 MARK = "synthetic-"
 CLICK_RATE = 0.17  # as in the real file

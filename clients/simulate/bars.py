@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from clients.tables import aligned
+
 from .environments import Setting
-from .report import Summary, aligned
+from .report import Summary
 
 POLICY = "clbbf"
 SEEDS = range(100, 110)

@@ -6,9 +6,12 @@ import argparse
 from collections.abc import Callable
 from pathlib import Path
 
+from clients.errors import BadArgument
+from clients.tables import listed
+from clients.values import FIRST_SEED, names, seeds, share, whole
+
 from . import bars, report
 from .environments import ENVIRONMENTS, Setting, make_setting
-from .errors import BadArgument
 from .figures import FIGURES
 from .picture import Panel, curves, draw
 from .play import Job
@@ -17,7 +20,6 @@ from .run import run as run_jobs
 
 DEFAULT_ENVIRONMENT = "paper"
 DEFAULT_POLICIES = ("clbbf", "mean-fill", "oful", "oful-paper")
-FIRST_SEED = 100
 SEEDS = 10
 ROUNDS = 10_000
 
@@ -39,16 +41,16 @@ examples:
   lacuna simulate --environment homogeneous --dimension 32 --arms 20 --observed 0.9 --seeds 0:5
   lacuna simulate --figure synthetic --out synthetic.svg
   lacuna simulate --bars
-  lacuna simulate --url http://localhost:8000 --rounds 500 --seeds 2
+  lacuna simulate --url http://localhost:8080 --rounds 500 --seeds 2
 """
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.epilog = EPILOG.format(
-        environments=_listed({name: kind.summary for name, kind in ENVIRONMENTS.items()}),
-        policies=_listed({name: policy.summary for name, policy in POLICIES.items()}),
-        figures=_listed({name: figure.summary for name, figure in FIGURES.items()}),
+        environments=listed({name: kind.summary for name, kind in ENVIRONMENTS.items()}),
+        policies=listed({name: policy.summary for name, policy in POLICIES.items()}),
+        figures=listed({name: figure.summary for name, figure in FIGURES.items()}),
     )
     what = parser.add_mutually_exclusive_group()
     what.add_argument(
@@ -61,27 +63,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--bars", action="store_true", help="check the four regret bounds; exit 1 if one fails"
     )
     parser.add_argument(
-        "--policies", type=_policies, metavar="A,B,C", help="who plays, by short name"
+        "--policies",
+        type=names(POLICIES, "policy"),
+        metavar="A,B,C",
+        help="who plays, by short name",
     )
     parser.add_argument("--baseline", choices=POLICIES, metavar="A", help="what ratios are to")
-    parser.add_argument("--dimension", type=_whole(1, 1024), metavar="D", help="features per arm")
-    parser.add_argument("--arms", type=_whole(1, 100_000), metavar="K", help="arms per round")
+    parser.add_argument("--dimension", type=whole(1, 1024), metavar="D", help="features per arm")
+    parser.add_argument("--arms", type=whole(1, 100_000), metavar="K", help="arms per round")
     parser.add_argument(
-        "--observed", type=_share, metavar="P", help="probability that a feature is seen"
+        "--observed", type=share, metavar="P", help="probability that a feature is seen"
     )
-    parser.add_argument("--rounds", type=_whole(1, 10**8), metavar="T", help="rounds to play")
+    parser.add_argument("--rounds", type=whole(1, 10**8), metavar="T", help="rounds to play")
     parser.add_argument(
-        "--seeds", type=_seeds, metavar="N|A:B", help=f"how many, or A to B−1 (default: {SEEDS})"
-    )
-    parser.add_argument(
-        "--seed-offset",
-        type=_whole(0, 2**32),
-        default=FIRST_SEED,
-        metavar="S",
-        help=f"the first seed of a count (default: {FIRST_SEED})",
+        "--seeds", type=seeds, metavar="N|A:B", help=f"how many, or A to B−1 (default: {SEEDS})"
     )
     parser.add_argument(
-        "--jobs", type=_whole(1, 1024), metavar="N", help="processes (default: all cores)"
+        "--jobs", type=whole(1, 1024), metavar="N", help="processes (default: all cores)"
     )
     parser.add_argument(
         "--out", type=Path, metavar="PATH", help="a directory, or a .png or .svg file"
@@ -140,9 +138,7 @@ def check_bars(args: argparse.Namespace) -> int:
 def _play(
     args: argparse.Namespace, settings: list[Setting], policies: tuple[str, ...]
 ) -> list[report.Summary]:
-    seeds = args.seeds or SEEDS
-    if isinstance(seeds, int):
-        seeds = range(args.seed_offset, args.seed_offset + seeds)
+    seeds = args.seeds or range(FIRST_SEED, FIRST_SEED + SEEDS)
     if args.baseline and args.baseline not in policies:
         raise BadArgument(f"--baseline: {args.baseline} is not among the policies played")
     if args.out:
@@ -186,58 +182,3 @@ def _refuse(args: argparse.Namespace, mode: str, *names: str) -> None:
     for name in names:
         if getattr(args, name) is not None:
             raise BadArgument(f"--{name}: cannot be chosen with {mode}")
-
-
-def _listed(items: dict[str, str]) -> str:
-    width = max(map(len, items))
-    return "\n".join(f"  {name.ljust(width)}  {summary}" for name, summary in items.items())
-
-
-def _policies(text: str) -> tuple[str, ...]:
-    names = tuple(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
-    unknown = [name for name in names if name not in POLICIES]
-    if unknown:
-        raise argparse.ArgumentTypeError(
-            f"there is no policy {', '.join(unknown)}; there are {', '.join(POLICIES)}"
-        )
-    if not names:
-        raise argparse.ArgumentTypeError("must name at least one policy")
-    return names
-
-
-def _seeds(text: str) -> int | list[int]:
-    first, colon, end = text.partition(":")
-    try:
-        if not colon:
-            return _whole(1, 1_000_000)(first)
-        low, high = int(first), int(end)
-    except ValueError:
-        low, high = 0, 0
-    if not 0 <= low < high:
-        raise argparse.ArgumentTypeError(f"must be a count, or A:B with 0 ≤ A < B; it is {text}")
-    return list(range(low, high))
-
-
-def _whole(low: int, high: int) -> Callable[[str], int]:
-    def parse(text: str) -> int:
-        try:
-            value = int(text.replace("_", ""))
-        except ValueError:
-            value = low - 1
-        if not low <= value <= high:
-            raise argparse.ArgumentTypeError(
-                f"must be a whole number from {low:,} to {high:,}; it is {text}"
-            )
-        return value
-
-    return parse
-
-
-def _share(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = 0.0
-    if not 0.0 < value <= 1.0:
-        raise argparse.ArgumentTypeError(f"must be above 0 and at most 1; it is {text}")
-    return value

@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import norm
 
-from .errors import BadArgument
+from clients.errors import BadArgument
+
 from .oracle import Oracle
 
 Floats = NDArray[np.float64]

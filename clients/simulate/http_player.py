@@ -14,9 +14,8 @@ import httpx
 import numpy as np
 from numpy.typing import NDArray
 
+from clients.errors import ServiceFailed
 from service.learner import LearnerConfig
-
-from .errors import ServiceFailed
 
 TIMEOUT_S = 30.0
 

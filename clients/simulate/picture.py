@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .errors import MissingExtra
+from clients.errors import MissingExtra
+
 from .play import curve_rounds
 from .report import Summary, half_width
 

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import t as student
 
+from clients.tables import aligned
 from service import __version__
 
 from .environments import Setting
@@ -112,19 +113,6 @@ def table(summaries: Sequence[Summary], baseline: str) -> str:
         f"{setting}, {_seeds(summaries[0].seeds)}\n{aligned([head, *body])}"
         for setting, body in rows.items()
     )
-
-
-def aligned(rows: Sequence[Sequence[str]]) -> str:
-    """The first column to the left, numbers to the right, a rule under the head."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = [
-        "  ".join(
-            cell.rjust(width) if i else cell.ljust(width)
-            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in rows
-    ]
-    return "\n".join([lines[0], "  ".join("─" * width for width in widths), *lines[1:]])
 
 
 def to_dict(title: str, summaries: Sequence[Summary], baseline: str) -> dict[str, Any]:

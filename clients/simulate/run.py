@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
-import signal
-import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor, wait
-from concurrent.futures.process import BrokenProcessPool
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
-from .errors import MissingExtra, WorkerDied
-from .play import Job, Run, play
+from clients import pool
+from clients.errors import MissingExtra
 
-POLL_S = 0.2
-# A worker has one core: BLAS threads of its own would fight those of the other workers.
-ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+from .play import Job, Run, play
 
 Report = Callable[[int, int], None]  # plays and jobs done so far
 
@@ -58,31 +51,17 @@ def _here(jobs: Sequence[Job], report: Report) -> list[Run]:
 
 
 def _in_pool(jobs: Sequence[Job], processes: int, report: Report) -> list[Run]:
-    context = multiprocessing.get_context("spawn")
-    plays = context.Value("q", 0)
-    stop = context.Event()
-    with (
-        _environment(ONE_THREAD),
-        ProcessPoolExecutor(processes, context, _start_worker, (plays, stop)) as pool,
-    ):
-        try:
-            # A worker is started by `submit` and must not hear of Ctrl-C: this process does, and
-            # tells it by `stop`.
-            with _interrupts_ignored():
-                futures = [pool.submit(_work, job) for job in jobs]
-            waiting: set[Future[list[Run]]] = set(futures)
-            while waiting:
-                done, waiting = wait(waiting, POLL_S)
-                for future in done:
-                    future.result()
-                report(plays.value, len(jobs) - len(waiting))
-        except BaseException as error:
-            stop.set()
-            pool.shutdown(wait=True, cancel_futures=True)
-            if isinstance(error, BrokenProcessPool):
-                raise WorkerDied("a worker process died; --jobs 1 runs without workers") from error
-            raise
-        return [result for future in futures for result in future.result()]
+    plays, stop = pool.CONTEXT.Value("q", 0), pool.CONTEXT.Event()
+    found = pool.run(
+        _work,
+        [(job,) for job in jobs],
+        processes=processes,
+        start=_start_worker,
+        shared=(plays, stop),
+        stop=stop,
+        look=lambda done: report(plays.value, done),
+    )
+    return [result for results in found for result in results]
 
 
 _plays: Any = None
@@ -91,7 +70,6 @@ _stop: Any = None
 
 def _start_worker(plays: Any, stop: Any) -> None:
     global _plays, _stop
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
     _plays, _stop = plays, stop
 
 
@@ -101,32 +79,6 @@ def _work(job: Job) -> list[Run]:
             _plays.value += count
 
     return play(job, tick, _stop.is_set)
-
-
-@contextmanager
-def _environment(values: Mapping[str, str]) -> Iterator[None]:
-    before = {name: os.environ.get(name) for name in values}
-    os.environ.update(values)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value
-
-
-@contextmanager
-def _interrupts_ignored() -> Iterator[None]:
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
 
 
 @contextmanager

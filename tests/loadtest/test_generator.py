@@ -1,8 +1,8 @@
 import pytest
 
+from clients.errors import BadArgument, WorkerDied
 from clients.loadtest.connection import Target, parse
 from clients.loadtest.crew import Crew
-from clients.loadtest.errors import BadArgument, WorkerDied
 from clients.loadtest.job import Job, Step
 
 from .servers import chosen, stub

@@ -11,10 +11,10 @@ import time
 import numpy as np
 import pytest
 
+from clients.errors import ServiceFailed
 from clients.replay import local, remote
 from clients.replay import run as runs
 from clients.replay.datasets import DATASETS
-from clients.replay.errors import ServiceFailed
 from clients.replay.prepare import Wanted, prepare
 from clients.replay.protocol import Setting
 from clients.replay.state import Job, Store

@@ -2,8 +2,9 @@ import gzip
 
 import pytest
 
+from clients.errors import BadArgument
 from clients.replay.datasets import DATASETS
-from clients.replay.errors import BadArgument, BadFile
+from clients.replay.errors import BadFile
 from clients.replay.files import sources
 from tests.replay import published
 

@@ -62,10 +62,9 @@ def test_bars_say_pass_or_fail_and_exit_so(monkeypatch, capsys, tmp_path, bound,
     assert told["results"][0]["seeds"] == list(range(100, 110))
 
 
-def test_seeds_are_a_range_or_a_count_from_the_offset(tmp_path):
+def test_seeds_are_a_range_or_a_count_from_100(tmp_path):
     for words, seeds in (
         (["--seeds", "3:6"], [3, 4, 5]),
-        (["--seeds", "2", "--seed-offset", "0"], [0, 1]),
         (["--seeds", "1"], [100]),
     ):
         simulate(*TINY, *words, "--policies", "random", "--out", str(tmp_path))

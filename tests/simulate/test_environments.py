@@ -5,6 +5,7 @@ from itertools import islice
 import numpy as np
 import pytest
 
+from clients.errors import BadArgument
 from clients.simulate.environments import (
     FIXED_MEANS,
     Model,
@@ -13,7 +14,6 @@ from clients.simulate.environments import (
     clipped_mean,
     make_setting,
 )
-from clients.simulate.errors import BadArgument
 
 
 def gather(setting, seed, count):

@@ -6,7 +6,7 @@ import httpx
 import numpy as np
 import pytest
 
-from clients.simulate.errors import ServiceFailed
+from clients.errors import ServiceFailed
 from clients.simulate.http_player import OverHttp
 from service.learner import Learner, LearnerConfig
 
