@@ -14,12 +14,29 @@ export function count(value) {
   return value < 1e7 ? whole.format(value) : short.format(value);
 }
 
-/** Three significant places at the least, never an exponent unless it is far out. */
+/** So many places that tell something at the least, and no exponent unless it is far out. */
 export function number(value, places = 3) {
   if (value === null || value === undefined || !Number.isFinite(value)) return NONE;
   const size = Math.abs(value);
-  if (size >= 1e6 || (size > 0 && size < 10 ** -places / 2)) return signed(value.toExponential(1));
-  return fixed(value, size >= 1000 ? 0 : size >= 100 ? 1 : places);
+  if (size >= 1e6 || (size > 0 && size < 1e-6)) return signed(value.toExponential(1));
+  if (size >= 100) return fixed(value, size >= 1000 ? 0 : 1);
+  const zeros = size >= 0.1 || size === 0 ? 0 : -1 - Math.floor(Math.log10(size)); // 0.0012: 2
+  return fixed(value, places + zeros);
+}
+
+/** The levels of an axis, in equal steps: as short as can be, and each unlike the next. */
+export function labels(levels) {
+  const step = levels.length > 1 ? levels[1] - levels[0] : Math.abs(levels[0]) || 1;
+  const size = Math.max(...levels.map(Math.abs));
+  if (size >= 1e5 || size < 1e-4) {
+    const places = Math.min(6, Math.max(0, Math.ceil(Math.log10(size / step) - 1e-9)));
+    return levels.map((value) => (value === 0 ? "0" : signed(value.toExponential(places))));
+  }
+  let places = 0;
+  while (places < 9 && Math.abs(step * 10 ** places - Math.round(step * 10 ** places)) > 1e-6) {
+    places += 1;
+  }
+  return levels.map((value) => fixed(value, places));
 }
 
 /** As short as it can be said: 0, 4, 0.25. */

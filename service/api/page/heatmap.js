@@ -1,7 +1,7 @@
 /** The learnt correlation of every pair of features. */
 
 import { h, s, say, set } from "./dom.js";
-import { featureName, number } from "./format.js";
+import { featureName, fixed } from "./format.js";
 
 export const DRAWN_IN_FULL = 64;
 export const NOT_ASKED_ABOVE = 256; // features: the matrix would be megabytes, every time
@@ -146,7 +146,7 @@ export class HeatMap {
     const [one, other] = [featureName(this.names, i), featureName(this.names, j)];
     return i === j
       ? `${one} with itself: 1`
-      : `${one} and ${other}: ${number(this.matrix[i][j], 2)}`;
+      : `${one} and ${other}: ${fixed(this.matrix[i][j], 2)}`;
   }
 
   pointAt(event) {

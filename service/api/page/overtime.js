@@ -16,7 +16,6 @@ export class OverTime {
     this.reward = new TimeChart(byId("reward-chart"), {
       label: "Mean reward over time",
       lines: [{ name: "mean", of: "mean", low: "low", high: "high" }],
-      tick: (value) => number(value, 2),
       about: (point) =>
         point.mean === null
           ? "no rewards"
@@ -28,7 +27,6 @@ export class OverTime {
         { name: "selects", of: "selects" },
         { name: "rewards", of: "rewards" },
       ],
-      tick: (value) => String(Number(value.toPrecision(3))),
       about: ({ selects, rewards }) => `${rate(selects)} selects/s   ${rate(rewards)} rewards/s`,
     });
     this.body = h("tbody");

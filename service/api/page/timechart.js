@@ -1,7 +1,7 @@
 /** A chart over time: bands, lines, a grid, and a cursor for pointer and arrow keys. */
 
 import { h, s, say, set } from "./dom.js";
-import { time, timeShort } from "./format.js";
+import { labels, time, timeShort } from "./format.js";
 import { roundRange, ticks, timeTicks } from "./series.js";
 
 const MARGIN = { top: 8, right: 12, bottom: 22, left: 48 };
@@ -17,8 +17,7 @@ let clips = 0;
 export class TimeChart {
   /**
    * @param {HTMLElement} root
-   * @param {{label: string, lines: Line[], tick: (value: number) => string,
-   *   about: (point: Point) => string}} options
+   * @param {{label: string, lines: Line[], about: (point: Point) => string}} options
    */
   constructor(root, options) {
     Object.assign(this, { root, ...options });
@@ -93,10 +92,11 @@ export class TimeChart {
     const right = width - MARGIN.right;
     const marks = timeTicks(from, to, Math.max(2, Math.floor(width / 110)));
     const fine = marks.length > 1 && marks[1] - marks[0] < 60;
+    const said = labels(levels);
     this.grid.replaceChildren(
-      ...levels.flatMap((value) => [
+      ...levels.flatMap((value, k) => [
         s("line", { x1: MARGIN.left, x2: right, y1: this.y(value), y2: this.y(value) }),
-        s("text", { x: MARGIN.left - 8, y: this.y(value), class: "tick-y" }, this.tick(value)),
+        s("text", { x: MARGIN.left - 8, y: this.y(value), class: "tick-y" }, said[k]),
       ]),
       ...marks.map((at) =>
         s("text", { x: this.x(at), y: foot + 16, class: "tick-x" }, (fine ? time : timeShort)(at)),
