@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Annotated, Any, TypeVar
 
 from fastapi import APIRouter, Depends, Path, Query, Request, Response
+from fastapi.responses import StreamingResponse
 
 from service.engine import transfer, views
 from service.engine.edge import store_errors
@@ -19,6 +20,7 @@ from .openapi import BYTES, refusals
 _T = TypeVar("_T")
 
 KEPT_DECISIONS = 200  # more are not kept
+PIECE_BYTES = 256 << 10
 
 router = APIRouter(prefix="/learners", tags=["learners"])
 
@@ -159,12 +161,22 @@ async def get_decision(
 )
 async def export_learner(name: Name, engines: Here) -> Response:
     """The whole state as one versioned file."""
-    blob = await transfer.export_learner(engines, name)
-    return Response(
-        blob,
+    parts = await transfer.export_learner(engines, name)
+    return StreamingResponse(
+        _pieces(parts),
         media_type=BYTES,
-        headers={"content-disposition": f'attachment; filename="{name}.lacuna"'},
+        headers={
+            "content-disposition": f'attachment; filename="{name}.lacuna"',
+            "content-length": str(sum(map(len, parts))),
+        },
     )
+
+
+async def _pieces(parts: list[bytes]) -> AsyncIterator[bytes]:
+    """So small that what waits to be sent is not a second copy of it all."""
+    for part in parts:
+        for start in range(0, len(part), PIECE_BYTES):
+            yield part[start : start + PIECE_BYTES]
 
 
 @router.put(
@@ -184,7 +196,8 @@ async def import_learner(name: Name, request: Request, engines: Here) -> dict[st
 
     It decides exactly as the original did.
     """
-    await transfer.import_learner(engines, name, await request.body())
+    # Not `request.body()`, which would keep it for as long as the request lasts.
+    await transfer.import_learner(engines, name, b"".join([x async for x in request.stream() if x]))
     return await fresh(engines, name, configuration)
 
 

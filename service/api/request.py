@@ -94,7 +94,8 @@ class Request:
             nonlocal given
             if not given:
                 given = True
-                return {"type": "http.request", "body": self.body, "more_body": False}
+                body, self.body = self.body, b""  # it may be large, and is not ours any more
+                return {"type": "http.request", "body": body, "more_body": False}
             return await receive()
 
         return again

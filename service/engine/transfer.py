@@ -11,11 +11,9 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-import numpy as np
-
 from service.errors import BadRequest
-from service.learner import BadState, Learner, dump, dump_model, dump_moments, load
-from service.learner.codec import Kind, pack, unpack
+from service.learner import BadState, Learner, dump_model, dump_moments, dump_parts, load
+from service.learner.codec import Kind, pack_parts, unpack
 from service.store import packing
 from service.store.learner_store import LearnerStore
 from service.store.messages import RECENT, StoredDecision
@@ -31,8 +29,10 @@ ATTEMPTS = 5  # to read the decisions while nobody appends to the log
 PART = 1_000  # of the log or the decisions, per pipeline
 
 
-async def export_learner(engines: Engines, name: str) -> bytes:
-    async def exported(engine: Engine) -> bytes:
+async def export_learner(engines: Engines, name: str) -> list[bytes]:
+    """The file, in parts that follow each other."""
+
+    async def exported(engine: Engine) -> list[bytes]:
         return await engine.run(lambda: _export(engine))
 
     async with store_errors():
@@ -43,14 +43,15 @@ async def import_learner(engines: Engines, name: str, blob: bytes) -> None:
     """In place of what the learner was, or as a new one; all of it or nothing."""
     check_name(name)
     try:
-        imported = await asyncio.to_thread(_Import, blob)  # tens of MB, perhaps
+        imported = await asyncio.to_thread(_Import, blob)  # hundreds of MB, perhaps
     except BadState as error:
         raise BadRequest("body", str(error)) from error
+    del blob  # the caller has let go of it, too
     async with store_errors():
         await imported.put(LearnerStore(engines.client, name))
 
 
-async def _export(engine: Engine) -> bytes:
+async def _export(engine: Engine) -> list[bytes]:
     store = engine.store
     for _ in range(ATTEMPTS):
         await engine.flush()
@@ -79,11 +80,11 @@ async def _export(engine: Engine) -> bytes:
         ],
         "recent": recent,
     }
-    records = b"".join(one.record for one in decisions)
+    records = [one.record for one in decisions]
 
-    def packed() -> bytes:
-        arrays = {"learner": _bytes(dump(replica.learner)), "records": _bytes(records)}
-        return pack(Kind.EXPORT, scalars, arrays)
+    def packed() -> list[bytes]:
+        arrays = {"learner": dump_parts(replica.learner), "records": records}
+        return pack_parts(Kind.EXPORT, scalars, arrays)
 
     # Nothing changes meanwhile: only this engine's task, which waits, would.
     return await asyncio.to_thread(packed)
@@ -91,10 +92,6 @@ async def _export(engine: Engine) -> bytes:
 
 def _until(due_ms: int | None, now_ms: int) -> int | None:
     return None if due_ms is None else max(0, due_ms - now_ms)
-
-
-def _bytes(blob: bytes) -> np.ndarray[Any, np.dtype[np.uint8]]:
-    return np.frombuffer(blob, dtype=np.uint8)
 
 
 class _Import:
@@ -110,7 +107,7 @@ class _Import:
                 (_event_id(event_id), _span(ttl), None if due is None else _span(due), _whole(size))
                 for event_id, ttl, due, size in scalars["decisions"]
             ]
-            learner, records = arrays["learner"].tobytes(), arrays["records"].tobytes()
+            learner, records = arrays["learner"].data, arrays["records"].data
         except BadRequest as error:
             raise BadState(f"this export's configuration cannot be used: {error}") from error
         except (KeyError, TypeError, ValueError) as error:
@@ -123,7 +120,7 @@ class _Import:
         self.decisions: list[StoredDecision] = []
         start = 0
         for event_id, ttl_ms, due_in_ms, size in listed:
-            record = records[start : start + size]
+            record = bytes(records[start : start + size])
             _check_record(record, size, self.configuration.learner.dimension)
             self.decisions.append(StoredDecision(event_id, record, max(1, ttl_ms), due_in_ms))
             start += size
@@ -132,18 +129,18 @@ class _Import:
 
     async def put(self, store: LearnerStore) -> None:
         born = new_birth()
-        rows = await asyncio.to_thread(self._log)
-        for start in range(0, len(rows), PART):
-            await store.put_log(born, rows[start : start + PART], start + 1)
+        kept = len(self.learner.history)
+        for start in range(0, kept, PART):
+            await store.put_log(born, self._log(slice(start, start + PART)), start + 1)
         now_ms = await store.now_ms()
         for one in self.decisions:
             one.due_ms = None if one.due_ms is None else now_ms + one.due_ms
         for start in range(0, len(self.decisions), PART):
             await store.put_decisions(born, self.decisions[start : start + PART])
         model: dict[str, Any] = {
-            "position": len(rows),
-            "upto": f"1-{len(rows)}" if rows else "0-0",
-            "kept": len(rows),
+            "position": kept,
+            "upto": f"1-{kept}" if kept else "0-0",
+            "kept": kept,
             "snapshot": dump_model(self.learner),
         }
         if self.learner.estimate is not None:
@@ -151,15 +148,15 @@ class _Import:
         await store.restore(
             self.configuration.to_json(),
             dump_moments(self.learner.moments),
-            {"born": born, "appended": len(rows), **self.counters},
+            {"born": born, "appended": kept, **self.counters},
             model,
             self.recent,
         )
 
-    def _log(self) -> list[bytes]:
-        """The history as log rows: as last completed, so no mark needs to go before them."""
+    def _log(self, part: slice) -> list[bytes]:
+        """Of the history, as log rows: as last completed, so no mark needs to go before them."""
         rows = self.learner.history.rows()
-        return packing.rewarded_rows(rows.observed, rows.z[:, 1:], rows.y)
+        return packing.rewarded_rows(rows.observed[part], rows.z[part, 1:], rows.y[part])
 
 
 def _check_record(record: bytes, size: int, d: int) -> None:

@@ -8,7 +8,7 @@ from .estimate import Estimate
 from .history import Refreshed, Rows
 from .learner import Choices, Learner
 from .moments import Moments
-from .state import dump, dump_model, dump_moments, load, load_model, load_moments
+from .state import dump, dump_model, dump_moments, dump_parts, load, load_model, load_moments
 
 __all__ = [
     "MAX_MAGNITUDE",
@@ -28,6 +28,7 @@ __all__ = [
     "dump",
     "dump_model",
     "dump_moments",
+    "dump_parts",
     "load",
     "load_model",
     "load_moments",

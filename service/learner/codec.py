@@ -37,17 +37,38 @@ class Kind(IntEnum):
 
 
 def pack(kind: Kind, scalars: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> bytes:
-    layout = [[name, array.dtype.str, list(array.shape)] for name, array in arrays.items()]
+    return b"".join(pack_parts(kind, scalars, arrays))
+
+
+def pack_parts(
+    kind: Kind, scalars: Mapping[str, Any], arrays: Mapping[str, NDArray[Any] | list[bytes]]
+) -> list[bytes]:
+    """The same as copies that follow each other: of a large state there need not be two.
+
+    An array of bytes may be given in parts, too.
+    """
+    layout, body = [], []
+    for name, array in arrays.items():
+        if isinstance(array, list):
+            layout.append([name, "|u1", [sum(map(len, array))]])
+            body += array
+        else:
+            layout.append([name, array.dtype.str, list(array.shape)])
+            body.append(array.tobytes())
     header = json.dumps({"scalars": dict(scalars), "arrays": layout}, separators=(",", ":"))
-    parts = [_HEAD.pack(MAGIC, kind, FORMAT, len(header.encode())), header.encode()]
-    parts += [np.ascontiguousarray(array).tobytes() for array in arrays.values()]
-    body = b"".join(parts)
-    return body + _CRC.pack(zlib.crc32(body))
+    parts = [_HEAD.pack(MAGIC, kind, FORMAT, len(header.encode())), header.encode(), *body]
+    checksum = 0
+    for part in parts:
+        checksum = zlib.crc32(part, checksum)
+    return [*parts, _CRC.pack(checksum)]
 
 
-def unpack(kind: Kind, blob: bytes) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    what = kind.name.lower()
-    if len(blob) < _HEAD.size or not blob.startswith(MAGIC):
+def unpack(
+    kind: Kind, packed: bytes | memoryview
+) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """The arrays are views of what is given, to be read only."""
+    what, blob = kind.name.lower(), memoryview(packed)
+    if len(blob) < _HEAD.size or blob[: len(MAGIC)] != MAGIC:
         raise BadState(f"these bytes are not a Lacuna {what}")
     _, found, version, header_size = _HEAD.unpack_from(blob)
     if version > FORMAT:
@@ -60,7 +81,7 @@ def unpack(kind: Kind, blob: bytes) -> tuple[dict[str, Any], dict[str, NDArray[A
     if len(blob) < start + _CRC.size:
         raise BadState(f"this {what} is truncated: it ends within its header")
     try:
-        header = json.loads(blob[_HEAD.size : start])
+        header = json.loads(bytes(blob[_HEAD.size : start]))
         layout = [(str(name), str(type_), tuple(shape)) for name, type_, shape in header["arrays"]]
         sizes = [_size(type_, shape) for _, type_, shape in layout]
         scalars = dict(header["scalars"])
@@ -78,7 +99,7 @@ def unpack(kind: Kind, blob: bytes) -> tuple[dict[str, Any], dict[str, NDArray[A
         flat = np.frombuffer(blob, dtype=type_, count=math.prod(shape), offset=start)
         if not np.isfinite(flat).all():
             raise BadState(f"this {what} holds numbers that are not finite ({name})")
-        arrays[name] = flat.reshape(shape).copy()
+        arrays[name] = flat.reshape(shape)
         start += size
     return scalars, arrays
 

@@ -61,7 +61,7 @@ class History:
     def append(self, rows: Rows) -> None:
         end = self._end + len(rows.y)
         if end > len(self._y):
-            self._reserve(len(rows))
+            self.reserve(len(rows))
             end = self._end + len(rows)
         self._z[self._end : end] = rows.z
         self._observed[self._end : end] = rows.observed
@@ -75,7 +75,8 @@ class History:
         accumulate(self._z[old], self._y[old], self.frozen_s, self.frozen_b)
         self._first += count
 
-    def _reserve(self, extra: int) -> None:
+    def reserve(self, extra: int) -> None:
+        """Room for so many rows more."""
         kept = self.rows()
         room = max(64, 2 * (len(kept) + extra))  # at least as much free as kept: O(1) per row
         self._z = _moved(kept.z, room)

@@ -15,13 +15,20 @@ from .codec import Kind, half, whole
 from .config import LearnerConfig
 from .errors import BadInput, BadState
 from .estimate import Estimate
-from .history import Rows, with_one
+from .history import History, Rows, with_one
 from .learner import Learner
 from .moments import Moments
+
+PART = 4_096  # rows
 
 
 def dump(learner: Learner) -> bytes:
     """All of it."""
+    return b"".join(dump_parts(learner))
+
+
+def dump_parts(learner: Learner) -> list[bytes]:
+    """The same in parts that follow each other."""
     rows = learner.history.rows()
     scalars, arrays = _model_parts(learner)
     scalars |= {
@@ -39,21 +46,21 @@ def dump(learner: Learner) -> bytes:
         scalars["estimate"] = [learner.estimate.p_hat, learner.estimate.arms]
         arrays["nu"] = learner.estimate.nu
         arrays["sigma"] = half(learner.estimate.sigma)
-    return codec.pack(Kind.LEARNER, scalars, arrays)
+    return codec.pack_parts(Kind.LEARNER, scalars, arrays)
 
 
-def load(blob: bytes) -> Learner:
+def load(blob: bytes | memoryview) -> Learner:
     with _reading("learner"):
         scalars, arrays = codec.unpack(Kind.LEARNER, blob)
         learner = Learner(LearnerConfig.from_dict(scalars["config"]))
         d = learner.config.dimension
         learner.moments = _moments(d, scalars, arrays)
         _restore_model(learner, scalars, arrays)
-        learner.history.append(_rows(d, arrays))
+        _restore_rows(learner.history, d, arrays)
         if "estimate" in scalars:
             p_hat, arms = scalars["estimate"]
             learner.estimate = Estimate.of(
-                _positive(p_hat), _shaped(arrays["nu"], d), whole(arrays["sigma"], d), _count(arms)
+                _positive(p_hat), _own(arrays["nu"], d), whole(arrays["sigma"], d), _count(arms)
             )
         return learner
 
@@ -97,26 +104,29 @@ def _restore_model(
 ) -> None:
     n = learner.config.dimension + 1
     model, history = learner.model, learner.history
-    model.s, model.b = _squares(arrays["s"], n), _shaped(arrays["b"], n)
+    model.s, model.b = _squares(arrays["s"], n), _own(arrays["b"], n)
     model.factor = np.ascontiguousarray(np.triu(whole(arrays["factor"], n)))
     if not (np.diagonal(model.factor) > 0.0).all():
         raise ValueError("V is not positive definite")
-    model.theta = _shaped(arrays["theta"], n)
+    model.theta = _own(arrays["theta"], n)
     model.count, model.ridge = _count(scalars["count"]), _positive(scalars["ridge"])
     model.sum_y, model.sum_yy = _finite(scalars["sum_y"]), _finite(scalars["sum_yy"])
     model.trace_inverse, model.fit = _finite(scalars["trace_inverse"]), _finite(scalars["fit"])
     model.since_check = _count(scalars["since_check"])
     learner.next_refresh = _count(scalars["next_refresh"])
     history.frozen_s = _squares(arrays["frozen_s"], n)
-    history.frozen_b = _shaped(arrays["frozen_b"], n)
+    history.frozen_b = _own(arrays["frozen_b"], n)
 
 
-def _rows(d: int, arrays: dict[str, NDArray[Any]]) -> Rows:
+def _restore_rows(history: History, d: int, arrays: dict[str, NDArray[Any]]) -> None:
     kept = len(arrays["y"])
+    xbar, y = _shaped(arrays["xbar"], kept, d), _shaped(arrays["y"], kept)
     bits = _shaped(arrays["observed"], kept, (d + 7) // 8, kind=np.uint8)
-    observed = np.unpackbits(bits, axis=1, count=d).astype(np.bool_)
-    z = with_one(_shaped(arrays["xbar"], kept, d))
-    return Rows(z, observed, _shaped(arrays["y"], kept))
+    history.reserve(kept)
+    for start in range(0, kept, PART):  # they may be most of the memory: no second copy of all
+        part = slice(start, start + PART)
+        observed = np.unpackbits(bits[part], axis=1, count=d).astype(np.bool_)
+        history.append(Rows(with_one(xbar[part]), observed, y[part]))
 
 
 @contextmanager
@@ -148,7 +158,7 @@ def _moment_arrays(moments: Moments) -> dict[str, NDArray[Any]]:
 
 def _moments(d: int, scalars: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Moments:
     return Moments(
-        _shaped(arrays["xi"], d),
+        _own(arrays["xi"], d),
         whole(arrays["z"], d),  # what was subtracted may leave a rounding below 0
         _squares(arrays["p"], d),
         _count(scalars["arms"]),
@@ -163,6 +173,11 @@ def _shaped(array: NDArray[Any], *shape: int, kind: type = np.float64) -> NDArra
     if array.shape != shape or array.dtype != kind:
         raise ValueError(f"an array is {array.dtype}{array.shape}, not {np.dtype(kind)}{shape}")
     return array
+
+
+def _own(array: NDArray[Any], *shape: int) -> NDArray[Any]:
+    """A copy, to go on with."""
+    return _shaped(array, *shape).copy()
 
 
 def _squares(upper: NDArray[Any], n: int) -> NDArray[Any]:

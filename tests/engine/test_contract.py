@@ -214,7 +214,7 @@ async def test_an_export_is_imported_under_another_name(two):
     first, second = two
     await first.put("one", {"dimension": 4, "seed": 2})
     await play(first, "one", 30, seed=1)
-    await import_learner(second, "copy", await export_learner(first, "one"))
+    await import_learner(second, "copy", b"".join(await export_learner(first, "one")))
     expected = await play(first, "one", 30, seed=2, first=30)
     await (await second.get("copy")).replica.settled()  # a refresh waits for the history
     assert await play(second, "copy", 30, seed=2, first=30) == expected

@@ -26,7 +26,7 @@ def configuration(policy: str, preset: str) -> dict[str, object]:
 async def test_an_import_decides_as_the_original(engines: Engines, policy, preset):
     await engines.put("original", configuration(policy, preset))
     await play(engines, "original", PLAYED, seed=1)
-    blob = await export_learner(engines, "original")
+    blob = b"".join(await export_learner(engines, "original"))
     await import_learner(engines, "copy", blob)
     expected = await play(engines, "original", NEXT, seed=2, first=PLAYED)
     await (await engines.get("copy")).replica.settled()  # a refresh waits for the history
@@ -58,7 +58,7 @@ async def test_pending_and_rewarded_decisions_go_with_an_export(engines: Engines
     first = await select(engines, "original", features(rng, 4, 5), "waits")
     await select(engines, "original", features(rng, 4, 5), "rewarded")
     await reward(engines, "original", "rewarded", 2.5)
-    await import_learner(engines, "copy", await export_learner(engines, "original"))
+    await import_learner(engines, "copy", b"".join(await export_learner(engines, "original")))
     again = await select(engines, "copy", features(rng, 4, 5), "waits")
     assert again.answer == first.answer
     assert await reward(engines, "copy", "waits", 1.0) == ("recorded", 1.0)
@@ -71,7 +71,7 @@ async def test_pending_and_rewarded_decisions_go_with_an_export(engines: Engines
 async def test_an_import_takes_the_place_of_what_was_there(engines: Engines):
     await engines.put("original", configuration("clbbf", "practical"))
     await play(engines, "original", 40, seed=1)
-    blob = await export_learner(engines, "original")
+    blob = b"".join(await export_learner(engines, "original"))
     await engines.put("copy", {"dimension": 7})
     await play(engines, "copy", 20, seed=3, d=7)
     await import_learner(engines, "copy", blob)
@@ -82,7 +82,7 @@ async def test_an_import_takes_the_place_of_what_was_there(engines: Engines):
 async def test_an_import_that_cannot_be_used_changes_nothing(engines: Engines):
     await engines.put("one", configuration("clbbf", "practical"))
     await play(engines, "one", 20, seed=1)
-    blob = await export_learner(engines, "one")
+    blob = b"".join(await export_learner(engines, "one"))
     before = await statistics(await engines.get("one"))
     damaged = bytearray(blob)
     damaged[len(blob) // 2] ^= 1
