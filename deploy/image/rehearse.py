@@ -5,8 +5,8 @@
 Every stage gets a folder under FOLDER, which must be empty. A RUN sees its stage's folders in their
 real places under a root of its own (this needs Linux and root), and /usr of this machine in place
 of the base image: Debian's Python 3.11 with pip and venv. In the end the image's command is started
-as its user, without rights, everything read-only but /tmp. It ends with the command's status. A
-FOLDER that was built before is only started.
+as its user, without rights, everything read-only but /tmp and empty volumes. It ends with the
+command's status, and SIGTERM ends the command. A FOLDER that was built before is only started.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import json
 import os
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -25,6 +26,7 @@ from deploy.image.dockerfile import Image, Scope, Stage, Step, expanded, read
 ROOT = Path(__file__).resolve().parents[2]
 PYTHON = "/usr/bin/python3.11"
 PLACES = ("opt", "build", "data", "reports")  # where the Dockerfile puts things
+VOLUMES = ("data", "reports")
 BASE_PATH = "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"
 TAKEN_ALONG = ("PIP_CERT", "PIP_INDEX_URL", "PIP_DEFAULT_TIMEOUT", "HTTPS_PROXY", "HTTP_PROXY")
 
@@ -119,6 +121,7 @@ class Rehearsal:
         if user:
             uid, gid = user.split(":")
             lines.append("mount -t tmpfs -o size=64m,mode=1777 none tmp")
+            lines += [f"mount -t tmpfs -o uid={uid},gid={gid} none {place}" for place in VOLUMES]
             lines.append("mount -o remount,ro .")
             drop = (
                 f"setpriv --reuid {uid} --regid {gid} --clear-groups --no-new-privs "
@@ -131,6 +134,7 @@ class Rehearsal:
 
 
 def _waited(process: subprocess.Popen[bytes]) -> int:
+    signal.signal(signal.SIGTERM, lambda *_: process.terminate())
     while True:
         try:
             return process.wait()

@@ -13,7 +13,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from deploy.image import dockerfile
+from deploy.image import dockerfile, rehearse
 from service.settings import Settings
 from tests.servers import HOST, free_port, server, wait_for
 
@@ -172,6 +172,47 @@ def test_a_start_compiles_nothing_and_writes_only_to_tmp(tree, tmp_path):
     assert "saved" not in said
     assert tree.files() == before
     assert [path.name for path in tree.tmp.iterdir()] == ["lacuna-kernels"]
+
+
+def can_rehearse() -> bool:
+    """Linux, root, mounts of one's own; Debian's Python stands in for the base image's."""
+    if sys.platform != "linux" or os.geteuid() != 0 or not Path(rehearse.PYTHON).exists():
+        return False
+    needed = [
+        [rehearse.PYTHON, "-c", "import ensurepip, pip"],
+        ["unshare", "--mount", "--propagation", "private", "mount", "-t", "tmpfs", "none", "/mnt"],
+    ]
+    return all(subprocess.run(one, capture_output=True).returncode == 0 for one in needed)
+
+
+def test_all_steps_in_an_empty_folder_make_something_that_serves_and_ends(tmp_path):
+    if not can_rehearse():
+        pytest.skip("a rehearsal needs Linux, root and Debian's python3.11 with pip and venv")
+    port = free_port()
+    url = f"http://{HOST}:{port}"
+    told = ["--environment", f"LACUNA_HOST={HOST}", "--environment", f"LACUNA_PORT={port}"]
+    command = [sys.executable, "-m", "deploy.image.rehearse", str(tmp_path / "rehearsal"), *told]
+    log = tmp_path / "log"
+    with log.open("wb") as file:
+        process = subprocess.Popen(command, cwd=ROOT, stdout=file, stderr=file)
+    try:
+
+        def ready():
+            assert process.poll() is None, log.read_text()
+            try:
+                return httpx.get(f"{url}/health/ready").is_success
+            except httpx.HTTPError:
+                return False
+
+        wait_for(ready, "it serves, with its embedded store", 300.0)
+        arms = [{"features": [0.1, None]}, {"features": [None, 0.2]}]
+        assert httpx.post(f"{url}/select", json={"arms": arms}).is_success
+    finally:
+        process.send_signal(signal.SIGTERM)
+        status = process.wait(60)
+    assert status == 0, log.read_text()
+    with pytest.raises(httpx.ConnectError):
+        httpx.get(f"{url}/health/live")
 
 
 def test_its_kernels_run_on_a_cpu_of_long_ago(tree, tmp_path):
