@@ -64,7 +64,11 @@ def run(args: argparse.Namespace) -> int:
             parse_url(settings.redis_url)
             kept = describe(settings.redis_url)
         else:
-            server = EmbeddedServer(settings.data_dir or None, appendfsync=settings.appendfsync)
+            server = EmbeddedServer(
+                settings.data_dir or None,
+                appendfsync=settings.appendfsync,
+                config={"maxmemory": str(settings.max_memory_bytes)},
+            )
             stack.enter_context(server)
             settings = settings.changed({"redis_url": server.url})
             kept = str(server.data_dir)

@@ -45,6 +45,9 @@ class Settings:
     appendfsync: AppendFsync = field(
         default="everysec", metadata=about("how often the embedded Valkey syncs to disk")
     )
+    max_memory_bytes: int = field(
+        default=0, metadata=about("bytes the embedded Valkey may hold; 0: as many as there are")
+    )
     api_keys: tuple[str, ...] = field(
         default=(),
         repr=False,

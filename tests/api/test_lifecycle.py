@@ -180,3 +180,18 @@ def is_alive(pid: int) -> bool:
     except ProcessLookupError:
         return False
     return True
+
+
+def test_an_embedded_store_that_is_full_refuses_writes_and_selects_go_on(tmp_path):
+    arms = [{"features": [0.5] * 64} for _ in range(50)]
+    flags = ("--data-dir", str(tmp_path), "--max-memory-bytes", "3000000")
+    with service(*flags) as running, running.client() as http:
+        answers = []
+        for _ in range(3_000):
+            answers.append(http.post("/select", json={"arms": arms}))
+            if answers[-1].json()["degraded"]:
+                break
+        assert {one.status_code for one in answers} == {200}
+        assert answers[-1].json()["degraded"]
+        assert http.get("/health/ready").status_code == 503
+        assert "maxmemory" in "".join(running.logged)

@@ -84,7 +84,7 @@ def test_secrets_do_not_show():
     ("argv", "said"),
     [
         (["--port", "x"], "LACUNA_PORT must be a whole number"),
-        (["--redis-url", "http://x"], "must begin with one of"),
+        (["--redis-url", "http://x", "--port", "0"], "must begin with one of"),
         (["--host", "256.0.0.1", "--port", "0"], "cannot be listened on"),
     ],
 )
