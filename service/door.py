@@ -18,12 +18,18 @@ EVENLY = sys.platform == "linux"  # others know SO_REUSEPORT too, but do not dea
 class Door:
     def __init__(self, host: str, port: int) -> None:
         self._family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        self._claim: socket.socket | None = None
         try:
             if EVENLY and port:
+                # A service that is starting does not listen yet; this name it has already.
+                self._claim = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+                self._claim.bind(f"\0lacuna-door-{port}-{host}"[:100])
                 # Sharing is for our workers only: a stranger on this port is to be noticed.
                 self._bound((host, port), shared=False).close()
             self._held = self._bound((host, port), shared=EVENLY)
         except (OSError, OverflowError) as error:
+            if self._claim is not None:
+                self._claim.close()
             why = getattr(error, "strerror", None) or error
             raise BadSetting(f"{host}:{port}", f"cannot be listened on: {why}") from error
 
@@ -35,6 +41,8 @@ class Door:
 
     def close(self) -> None:
         self._held.close()
+        if self._claim is not None:
+            self._claim.close()
 
     @property
     def url(self) -> str:

@@ -173,7 +173,10 @@ def _parse_bool(text: str, name: str) -> bool:
 
 
 def _parse_list(text: str, name: str) -> tuple[str, ...]:
-    return tuple(part.strip() for part in text.split(",") if part.strip())
+    found = tuple(part.strip() for part in text.split(",") if part.strip())
+    if not found:
+        raise BadSetting(name, f"must name at least one, not {text!r}")
+    return found
 
 
 def _parse_text(text: str, name: str) -> str:

@@ -158,7 +158,8 @@ class Supervisor:
     def _end_all(self) -> None:
         self.door.close()  # first: or callers might still connect, to nobody
         for worker in self.workers.values():
-            worker.say(signal.SIGTERM)
+            # One that is not ready has nothing to lose, and hears nothing while it compiles.
+            worker.say(signal.SIGTERM if worker.ready else signal.SIGKILL)
         deadline_s = (
             monotonic() + self.settings.drain_idle_s + self.settings.drain_s + KILLED_AFTER_S
         )

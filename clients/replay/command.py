@@ -179,6 +179,7 @@ def _played(
                 url=args.url,
                 at_once=args.jobs or REMOTE_JOBS,
                 concurrency=args.concurrency,
+                goes_on=args.out is not None,
             )
     except KeyboardInterrupt:
         if args.out:

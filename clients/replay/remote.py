@@ -39,8 +39,12 @@ def run(
     url: str,
     at_once: int,
     concurrency: int,
+    goes_on: bool = True,
 ) -> list[Progress]:
-    """All jobs; KeyboardInterrupt after what is in flight has been saved."""
+    """All jobs; KeyboardInterrupt after what is in flight has been saved.
+
+    `goes_on`: what is interrupted may go on later, so its learners stay.
+    """
     key = os.environ.get("LACUNA_API_KEY")
     # Threads: the async shell of httpx costs more than twice the processor time of this one.
     with (
@@ -51,7 +55,7 @@ def run(
     ):
 
         def one(number: int, job: Job) -> Progress:
-            played = _Run(job, data, store, client, stop, rounds, concurrency)
+            played = _Run(job, data, store, client, stop, rounds, concurrency, goes_on)
             return played.play(lambda done, hits: report(number, done, hits))
 
         futures = [runs.submit(one, number, job) for number, job in enumerate(jobs)]
@@ -85,9 +89,10 @@ class _Run:
         stop: threading.Event,
         threads: ThreadPoolExecutor,
         concurrency: int,
+        goes_on: bool,
     ) -> None:
         self.job, self.data, self.store, self.client, self.stop = job, data, store, client, stop
-        self.threads, self.concurrency = threads, concurrency
+        self.threads, self.concurrency, self.goes_on = threads, concurrency, goes_on
         self.progress = store.load(job)
         self.name = self.progress.learner.decode()
 
@@ -97,6 +102,16 @@ class _Run:
         if progress.done >= total or self.stop.is_set():
             return progress
         self._begin()
+        try:
+            self._rounds(tick)
+        finally:
+            if progress.done >= total or not self.goes_on:
+                with suppress(ClientError):
+                    self.client.delete_learner(self.name)
+        return progress
+
+    def _rounds(self, tick: Callable[[int, int], None]) -> None:
+        progress, total = self.progress, self.job.setting.rounds
         rounds = rounds_of(self.job, self.data)
         saved = time.perf_counter()
         while progress.done < total and not self.stop.is_set():
@@ -114,10 +129,6 @@ class _Run:
         if progress.done >= total:
             progress.learner = b""
         self.store.save(self.job, progress)
-        if progress.done >= total:
-            with suppress(NotFound):
-                self.client.delete_learner(self.name)
-        return progress
 
     def _begin(self) -> None:
         job = self.job

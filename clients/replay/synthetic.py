@@ -56,8 +56,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     try:
         args.out.parent.mkdir(parents=True, exist_ok=True)
-        with args.out.open("wb") as file:
-            write(file, args.rows, args.seed, compressed=args.out.suffix == ".gz")
+        unfinished = args.out.with_name(args.out.name + ".part")
+        try:
+            with unfinished.open("wb") as file:
+                write(file, args.rows, args.seed, compressed=args.out.suffix == ".gz")
+            unfinished.replace(args.out)
+        finally:
+            unfinished.unlink(missing_ok=True)
     except OSError as error:
         raise BadArgument(f"--out: {args.out} cannot be written: {error.strerror}") from None
     print(f"wrote {args.rows:,} rows to {args.out}")

@@ -142,7 +142,11 @@ def _play(
     if args.baseline and args.baseline not in policies:
         raise BadArgument(f"--baseline: {args.baseline} is not among the policies played")
     if args.out:
-        _paths(args.out, "")  # refused now, not after minutes of play
+        folder = _paths(args.out, "-")[0].parent
+        try:  # refused now, not after minutes of play
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise BadArgument(f"--out: {folder} cannot be made: {error.strerror}") from None
     jobs = [Job(setting, seed, policies, args.url) for setting in settings for seed in seeds]
     return report.summarise(run_jobs(jobs, processes=args.jobs, quiet=args.quiet))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, TypeVar
 from urllib.parse import parse_qsl
 
@@ -26,6 +27,7 @@ def is_compact(content_type: bytes) -> bool:
     return content_type.partition(b";")[0].strip().lower() == COMPACT
 
 
+IN_THE_BODY = ("learner", "event_id", "arms", "explain", "dry_run", "reward")
 HEADER_BYTES = 4  # uint16 K, uint16 d
 
 Id = Annotated[str, Meta(min_length=1, max_length=MAX_ID)]
@@ -89,8 +91,7 @@ class Reader:
         self._rewards = msgspec.json.Decoder(RewardsBody)
 
     def select(self, text: bytes | msgspec.Raw, query: bytes = b"") -> SelectRequest:
-        if query:
-            _refuse_in_query(query)
+        refuse_in_query(query)
         body = _decoded(self._select, text)
         count = len(body.arms)
         self._check_count(count)
@@ -124,7 +125,14 @@ class Reader:
                         )
                 row = [row.get(name) for name in names]
             rows.append(row)
-        return self._arms(rows, body.arms)
+        try:
+            return self._arms(rows, body.arms)
+        except BadRequest as error:
+            [told] = error.errors
+            found = re.fullmatch(r"(arms\[(\d+)\]\.features)\[(\d+)\]", told["loc"])
+            if found and isinstance(body.arms[int(found[2])].features, dict):
+                raise BadRequest(f"{found[1]}.{names[int(found[3])]}", told["msg"]) from None
+            raise
 
     def compact(self, body: bytes, query: bytes) -> SelectRequest:
         asked = _query(query)
@@ -236,9 +244,12 @@ def _flag(asked: dict[str, str], name: str) -> bool:
     return given == "true"
 
 
-def _refuse_in_query(query: bytes) -> None:
-    for name in ("learner", "event_id"):
-        if name in _query(query):
+def refuse_in_query(query: bytes) -> None:
+    """What would be left unread there, and was meant."""
+    if not query:
+        return
+    for name in _query(query):
+        if name in IN_THE_BODY:
             raise BadRequest(name, "belongs into the body; only a compact one has it in the query")
 
 

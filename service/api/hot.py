@@ -12,7 +12,7 @@ import msgspec
 from service.errors import LacunaError
 
 from . import problems
-from .bodies import Reader, is_compact
+from .bodies import Reader, is_compact, refuse_in_query
 from .calls import Calls, ErrorAnswer
 from .front import Handler
 from .request import Request
@@ -32,14 +32,17 @@ def handlers(calls: Calls, reader: Reader) -> dict[str, Handler]:
 
     async def reward(request: Request) -> bytes:
         request.require_json()
+        refuse_in_query(request.query)
         return encode(await calls.reward(reader.reward(request.body)))
 
     async def select_batch(request: Request) -> bytes:
         request.require_json()
+        refuse_in_query(request.query)
         return await each(reader.selects(request.body), reader.select, calls.select)
 
     async def reward_batch(request: Request) -> bytes:
         request.require_json()
+        refuse_in_query(request.query)
         return await each(reader.rewards(request.body), reader.reward, calls.reward)
 
     return {

@@ -197,6 +197,8 @@ class Metrics:
     def _label(self, learner: str) -> str:
         if learner in self._learners:
             return learner
+        if len(self._learners) >= MAX_LEARNERS and self._engines is not None:
+            self._learners &= set(self._engines.alive)  # those that are gone make room
         if len(self._learners) >= MAX_LEARNERS:
             return OTHERS
         self._learners.add(learner)

@@ -130,6 +130,10 @@ def _select() -> dict[str, Any]:
     call["parameters"] = [
         {"name": "learner", "in": "query", "schema": name_schema, "description": only},
         {"name": "event_id", "in": "query", "schema": id_schema, "description": only},
+        *(
+            {"name": name, "in": "query", "schema": {"type": "boolean"}, "description": only}
+            for name in ("explain", "dry_run")
+        ),
     ]
     return call
 

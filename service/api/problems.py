@@ -85,11 +85,21 @@ def bad_json(error: Exception, body: bytes) -> BadRequest:
         if not_finite := _first_constant(body):
             return BadRequest(not_finite, "must be a finite number")
         return BadRequest("body", f"is not JSON: {text}")
+    if named := re.fullmatch(r"arms\[(\d+)\]\.features\[\.\.\.\]", field):
+        field = _first_wrong_name(body, int(named[1])) or field
     if unknown := re.fullmatch(r"Object contains unknown field `(.*)`", text, re.DOTALL):
         text, field = "is not a field of this request", _joined(field, unknown[1])
     elif missing := re.fullmatch(r"Object missing required field `(.*)`", text):
         text, field = "is required", _joined(field, missing[1])
     return BadRequest(field or "body", text[0].lower() + text[1:])
+
+
+def _first_wrong_name(body: bytes, arm: int) -> str:
+    """Which of an arm's named features is no number: the decoder does not tell."""
+    for name, value in json.loads(body)["arms"][arm]["features"].items():
+        if value is not None and (isinstance(value, bool) or not isinstance(value, int | float)):
+            return f"arms[{arm}].features.{name}"
+    return ""
 
 
 def _first_constant(body: bytes) -> str:

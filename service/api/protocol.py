@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+import httptools
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from . import problems
@@ -80,7 +81,35 @@ class Protocol(HttpToolsProtocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(OneWrite(transport))  # type: ignore[arg-type]
 
+    def data_received(self, data: bytes) -> None:
+        """A caller that offers another protocol (Java's client and `curl --http2` offer HTTP/2) is
+        served as if it had not: the parser takes the body for the other protocol's."""
+        self._unset_keepalive_if_required()
+        while data:
+            try:
+                self.parser.feed_data(data)
+                return
+            except httptools.HttpParserUpgrade as upgrade:
+                if self.parser.get_method() == b"CONNECT":
+                    self.send_400_response("Invalid HTTP request received.")
+                    return
+                data = self._head_without_upgrade() + data[upgrade.args[0] :]
+                self.parser = httptools.HttpRequestParser(self)
+            except httptools.HttpParserError:
+                self.send_400_response("Invalid HTTP request received.")
+                return
+
+    def _head_without_upgrade(self) -> bytes:
+        version = self.parser.get_http_version().encode()
+        parts = [self.parser.get_method(), b" ", self.url, b" HTTP/", version, b"\r\n"]
+        for name, value in self.headers:
+            if name != b"upgrade":
+                parts += (name, b": ", value, b"\r\n")
+        return b"".join([*parts, b"\r\n"])
+
     def on_headers_complete(self) -> None:
+        if self.parser.should_upgrade():
+            return  # it comes again, without that
         request = self._hot_request()
         if request is None:
             super().on_headers_complete()
@@ -92,7 +121,7 @@ class Protocol(HttpToolsProtocol):
             return None
         path, _, query = self.url.partition(b"?")
         name = path.decode("latin-1")
-        if name not in self.app.hot or self.parser.should_upgrade():
+        if name not in self.app.hot:
             return None
         if self.cycle is not None and not self.cycle.response_complete:
             return None
@@ -108,6 +137,8 @@ class Protocol(HttpToolsProtocol):
             self.reading.body.append(body)
 
     def on_message_complete(self) -> None:
+        if self.parser.should_upgrade():
+            return
         if self.reading is None:
             super().on_message_complete()
             return

@@ -204,6 +204,7 @@ class Alone:
         engine.replica = await loading.load(engine.store, loaded, engine.stats)
         await before.give_up()
         engine.replica.keep_own_moments(before, loaded.moments)
+        engine.committing.rounds = loaded.counter("rounds")
         self._behind = False
 
     async def close(self) -> None:

@@ -64,7 +64,10 @@ class Committing:
         done = await engine.store.commit(commit)
         if commit.estimate is self.estimate_to_store:
             self.estimate_to_store = b""
-        self.due_in_ms, self.rounds = done.due_in_ms, done.rounds
+        before, self.rounds = self.rounds, done.rounds
+        if done.rounds < before:
+            raise StoreBehind("the store has forgotten rounds that it had counted")
+        self.due_in_ms = done.due_in_ms
         if done.configured != engine.configured:
             engine.retire()  # with the new configuration another engine goes on
         if done.moments_written:

@@ -12,7 +12,7 @@ from service.store.learner_store import LearnerStore
 from service.store.messages import Loaded
 
 from .configuration import Configuration
-from .replica import Replica, estimate_of, rows_of
+from .replica import INLINE_ROWS, Replica, estimate_of, rows_of
 from .stats import Stats
 
 log = logging.getLogger("lacuna.engine")
@@ -34,6 +34,7 @@ async def load(store: LearnerStore, loaded: Loaded, stats: Stats) -> Replica:
         replica.last_id = loaded.model[b"upto"]
     # Before the history, so that nobody who waits for the start waits for that.
     entries = await store.log(replica.last_id)
+    kept = 0
     if snapshot is not None:
         kept = int(loaded.model[b"kept"])
         if kept > 0 and learner.policy.refreshes:
@@ -44,6 +45,8 @@ async def load(store: LearnerStore, loaded: Loaded, stats: Stats) -> Replica:
             learner.history.frozen_s = learner.model.s.copy()
             learner.history.frozen_b = learner.model.b.copy()
     try:
+        if replica.busy and kept <= INLINE_ROWS:
+            await replica.settled()  # a refresh that is due would have to wait for the history
         while entries:
             await replica.fold(entries)
             entries = await store.log(replica.last_id)

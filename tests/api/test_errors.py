@@ -259,3 +259,34 @@ def test_a_page_of_another_site_can_change_nothing(http, learner, site):
     assert http.get(f"/learners/{learner}", headers=header).json()["rounds"] == 1
     own = {"sec-fetch-site": "same-origin"}
     assert http.post(f"/learners/{learner}/reset", headers=own).status_code == 204
+
+
+@pytest.mark.parametrize(
+    ("path", "name", "body"),
+    [
+        ("/select", "dry_run", {"arms": [{"features": [1, 2]}]}),
+        ("/select", "learner", {"arms": [{"features": [1, 2]}]}),
+        ("/reward", "learner", {"event_id": "e", "reward": 1}),
+        ("/select/batch", "learner", {"requests": []}),
+        ("/reward/batch", "learner", {"rewards": []}),
+    ],
+)
+def test_what_belongs_into_the_body_is_refused_in_the_query(http, path, name, body):
+    refused = http.post(path, params={name: "true"}, json=body)
+    assert refused.status_code == 422
+    assert refused.json()["errors"] == [
+        {"loc": name, "msg": "belongs into the body; only a compact one has it in the query"}
+    ]
+
+
+@pytest.mark.parametrize(
+    ("value", "said"), [("x", "expected"), (True, "expected"), (1e60, "1e+50")]
+)
+def test_a_named_feature_that_is_no_number_is_named(http, learner, value, said):
+    http.put(f"/learners/{learner}", json={"features": ["age", "price"]})
+    arms = [{"features": {"age": 1}}, {"features": {"price": value, "age": 2}}]
+    refused = http.post("/select", json={"learner": learner, "arms": arms})
+    assert refused.status_code == 422
+    [error] = refused.json()["errors"]
+    assert error["loc"] == "arms[1].features.price"
+    assert said in error["msg"]

@@ -15,8 +15,10 @@ from contextlib import contextmanager
 import httpx
 import pytest
 
+from service.door import Door
+from service.errors import BadSetting
 from tests.api.running import ROOT, Service, service
-from tests.servers import wait_for
+from tests.servers import free_port, wait_for
 
 ARMS = [{"features": [0.5, None, 1.0]}, {"features": [0.1, 0.3, 0.2]}]
 CLIENTS = 8
@@ -195,3 +197,14 @@ def test_an_embedded_store_that_is_full_refuses_writes_and_selects_go_on(tmp_pat
         assert answers[-1].json()["degraded"]
         assert http.get("/health/ready").status_code == 503
         assert "maxmemory" in "".join(running.logged)
+
+
+def test_two_services_that_start_at_once_do_not_share_a_port():
+    port = free_port()
+    first = Door("127.0.0.1", port)  # it does not listen yet
+    try:
+        with pytest.raises(BadSetting, match="cannot be listened on"):
+            Door("127.0.0.1", port)
+    finally:
+        first.close()
+    Door("127.0.0.1", port).close()

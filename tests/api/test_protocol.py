@@ -97,3 +97,37 @@ def test_a_caller_that_hangs_up_harms_nobody(running):
         one.sendall(PLAIN)
         assert answers(one, 1)
     assert "Traceback" not in "".join(running.logged)
+
+
+def test_a_caller_that_offers_http_2_is_served_all_the_same(running):
+    """As Java's HttpClient and `curl --http2` do by default, with every request."""
+    offer = b"Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAA\r\n"
+    head = HEAD + offer + b"Content-Length: %d\r\n\r\n" % len(BODY)
+    get = b"GET /health/live HTTP/1.1\r\nHost: x\r\n" + offer + b"\r\n"
+    with connected(running) as one:
+        one.sendall(head + BODY)
+        [(answer, body)] = answers(one, 1)
+        assert answer.startswith(b"HTTP/1.1 200 OK\r\n")
+        assert json.loads(body)["round"] == 1
+        one.sendall(head)
+        one.sendall(BODY[:10])  # the rest comes later
+        one.sendall(BODY[10:] + get + head + BODY + PLAIN)
+        found = [json.loads(body) for _, body in answers(one, 4)]
+        assert ["status" in body for body in found] == [False, True, False, False]
+    put = b"PUT /learners/offered HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+    with connected(running) as one:
+        message = put + offer + b"Content-Length: 16\r\n\r\n" + b'{"dimension": 2}'
+        for start in range(0, len(message), 23):
+            one.sendall(message[start : start + 23])
+        [(answer, _)] = answers(one, 1)
+        assert answer.startswith(b"HTTP/1.1 201 ")
+        one.sendall(b"DELETE /learners/offered HTTP/1.1\r\nHost: x\r\n\r\n")
+        assert answers(one, 1)[0][0].startswith(b"HTTP/1.1 204 ")
+
+
+def test_a_tunnel_is_refused(running):
+    with connected(running) as one:
+        one.sendall(b"CONNECT elsewhere:443 HTTP/1.1\r\nHost: elsewhere:443\r\n\r\n")
+        [(answer, body)] = answers(one, 1)
+    assert answer.startswith(b"HTTP/1.1 400 ")
+    assert json.loads(body)["status"] == 400

@@ -68,6 +68,7 @@ def test_settings_survive_the_way_to_a_worker():
         ("LACUNA_DRAIN_IDLE_S", "soon"),
         ("LACUNA_LOG_LEVEL", "loud"),
         ("LACUNA_ACCESS_LOG", "maybe"),
+        ("LACUNA_API_KEYS", " , "),
     ],
 )
 def test_a_bad_setting_is_refused_by_its_name(name, text):

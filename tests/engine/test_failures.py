@@ -190,6 +190,30 @@ async def test_a_server_that_came_back_older_is_noticed_and_reloaded(tmp_path, c
             np.testing.assert_array_equal(model.s, theirs.s)
 
 
+async def test_a_server_that_forgot_only_selects_is_noticed_too(tmp_path, caplog):
+    with server(**ON_DISK) as one:
+        async with worker(one.url) as engines:
+            engine = await started(engines)
+            await select(engines, "one", X, "a refresh, if one is due")
+            await engine.run(engine.flush)
+            one.do("BGREWRITEAOF")
+            wait_for(lambda: not one.info("persistence")["aof_rewrite_in_progress"], "rewritten")
+            files = one.folder / "appendonlydir"
+            shutil.copytree(files, tmp_path / "older")
+            before = engine.replica.learner.moments.rounds
+            await play(engines, "one", 20, seed=2, first=10, rewarded=0.0)
+            one.kill()
+            restore(tmp_path / "older", files)
+            one.start()
+            await until(lambda: engine.stats.reloads == 1, "the loss is noticed")
+            assert "reloaded" in caplog.text
+            await until(lambda: not engine.degraded, "it goes on")
+            await select(engines, "one", X, "new")
+            await engine.run(engine.flush)
+            assert engine.replica.learner.moments.rounds == before + 21
+            assert engine.stats.reloads == 1
+
+
 async def asleep() -> None:
     return None
 

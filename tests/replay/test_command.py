@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 
+import httpx
 import numpy as np
 import pytest
 
@@ -163,10 +164,9 @@ def url(tmp_path_factory):
         yield address
 
 
-def over_http(jobs, data, where, url, concurrency=1):
-    return remote.run(
-        jobs, data, where, lambda *_: None, url=url, at_once=2, concurrency=concurrency
-    )
+def over_http(jobs, data, where, url, concurrency=1, **options):
+    options |= {"url": url, "at_once": 2, "concurrency": concurrency}
+    return remote.run(jobs, data, where, lambda *_: None, **options)
 
 
 def test_over_http_the_rounds_are_those_in_process(data, tmp_path, url):
@@ -194,8 +194,15 @@ def test_over_http_a_run_goes_on_with_its_learner(data, tmp_path, url, monkeypat
     with pytest.raises(ZeroDivisionError):
         over_http([job], data, Stopping(tmp_path / "parts"), url)
     assert where.load(job).done == 250
+    assert len(httpx.get(f"{url}/learners").json()["learners"]) == 1
     (resumed,) = over_http([job], data, where, url)
     assert np.array_equal(resumed.hits, expected.hits)
+    assert httpx.get(f"{url}/learners").json()["learners"] == []
+    forgotten = Stopping(tmp_path / "nowhere")
+    forgotten.claim({})
+    with pytest.raises(ZeroDivisionError):
+        over_http([job], data, forgotten, url, goes_on=False)
+    assert httpx.get(f"{url}/learners").json()["learners"] == []
 
 
 def test_several_rounds_in_flight_are_all_played_once(data, tmp_path, url):
