@@ -1,7 +1,9 @@
 /** The row of figures. */
 
 import { h, say } from "./dom.js";
-import { bytes, count, number, percent, plain, rate, seconds, span } from "./format.js";
+import { bytes, count, many, number, percent, plain, rate, seconds, span } from "./format.js";
+
+const NO_DEFAULT = "no default reward";
 
 /** What stands in each: its name, its value, and a line that says more. */
 const FIGURES = [
@@ -14,19 +16,19 @@ const FIGURES = [
     (s) => percent(s.rewards && s.default_reward !== null ? s.defaults / s.rewards : null),
     (s) =>
       s.default_reward === null
-        ? "no default reward"
+        ? NO_DEFAULT
         : `${plain(s.default_reward)} after ${span(s.reward_wait_s ?? 0)}`,
   ],
   [
     "Late share",
     (s) => percent(came(s) ? s.late / came(s) : null),
-    (s) => `${count(s.late)} after the default`,
+    (s) => (s.default_reward === null ? NO_DEFAULT : `${count(s.late)} after the default`),
   ],
   ["Duplicates", (s) => count(s.duplicates), () => "sent again"],
   [
     "Staleness",
     (s) => seconds(s.staleness_s),
-    (s) => `${s.workers} ${s.workers === 1 ? "worker" : "workers"}, ${bytes(s.bytes_held)}`,
+    (s) => `${many(s.workers, "worker")}, ${bytes(s.bytes_held)}`,
   ],
 ];
 

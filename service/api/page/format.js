@@ -4,7 +4,7 @@ const MINUS = "−";
 const whole = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
 const short = new Intl.NumberFormat("en", { notation: "compact", maximumFractionDigits: 1 });
 
-const signed = (text) => text.replace("-", MINUS);
+const signed = (text) => text.replaceAll("-", MINUS);
 
 export const NONE = "–";
 
@@ -13,6 +13,9 @@ export function count(value) {
   if (value === null || value === undefined) return NONE;
   return value < 1e7 ? whole.format(value) : short.format(value);
 }
+
+/** 1 feature, 2 features. */
+export const many = (value, what) => `${count(value)} ${what}${value === 1 ? "" : "s"}`;
 
 /** So many places that tell something at the least, and no exponent unless it is far out. */
 export function number(value, places = 3) {
@@ -43,11 +46,33 @@ export function labels(levels) {
 export const plain = (value) => signed(String(Number(value.toPrecision(4))));
 
 /** So many places, whatever its size: for columns that have one scale. */
-export const fixed = (value, places) => signed(value.toFixed(places).replace(/^-(0\.?0*)$/, "$1"));
+export function fixed(value, places) {
+  const [units, rest] = value.toFixed(places).split(".");
+  const grouped = units.replace(/\B(?=(\d{3})+$)/g, ",");
+  const text = rest === undefined ? grouped : `${grouped}.${rest}`;
+  return signed(text.replace(/^-(0\.?0*)$/, "$1"));
+}
 
 /** Places that tell numbers of up to this size apart. */
 export const placesFor = (size) =>
   Math.min(9, Math.max(2, 1 - Math.floor(Math.log10(Math.max(size, 1e-9)))));
+
+/** How to write the numbers of one column: alike, and apart where they differ, within reason. */
+export function column(values) {
+  const known = values.filter((value) => Number.isFinite(value));
+  const size = Math.max(0, ...known.map(Math.abs));
+  if (size >= 1e6 || (size > 0 && size < 1e-6)) {
+    return (value) => (Number.isFinite(value) ? signed(value.toExponential(2)) : NONE);
+  }
+  const least = size >= 1000 ? 0 : size >= 100 ? 1 : Math.max(3, size ? placesFor(size) + 1 : 0);
+  const told = (places) => new Set(known.map((value) => fixed(value, places))).size;
+  let places = least;
+  while (places < least + 3 && told(places) < new Set(known).size) places += 1;
+  return (value) => (Number.isFinite(value) ? fixed(value, places) : NONE);
+}
+
+/** An error's text as a sentence. */
+export const sentence = (text) => (/[.!?…]$/.test(text) ? text : `${text}.`);
 
 export function rate(value) {
   if (value === null || value === undefined) return NONE;

@@ -2,12 +2,13 @@
 
 import { now } from "./api.js";
 import { byId, h, say } from "./dom.js";
-import { number, rate, span, time } from "./format.js";
-import { dense, ratesOf, rollingMeans, windowOf } from "./series.js";
+import { count, many, number, rate, span, time } from "./format.js";
+import { dense, isOver, ratesOf, rollingMeans, windowOf } from "./series.js";
 import { TimeChart } from "./timechart.js";
 
 const LEAST_SPAN_S = 60;
 const ROWS = 12; // of the table
+const FIRM = 30; // rewards, with which a band tells something
 
 export class OverTime {
   constructor() {
@@ -19,7 +20,7 @@ export class OverTime {
       about: (point) =>
         point.mean === null
           ? "no rewards"
-          : `${number(point.mean)}${between(point)}, ${point.n} rewards`,
+          : `${number(point.mean)}${between(point)}, ${many(point.n, "reward")}`,
     });
     this.rate = new TimeChart(byId("rate-chart"), {
       label: "Selects and rewards per second",
@@ -75,9 +76,10 @@ export class OverTime {
     const from = Math.max(to - longest_s, Math.min(points[0].at, to - LEAST_SPAN_S));
     const intervals = dense(this.timeline, from - window_s, to);
     // The interval that is going on would pull the end of the line about.
-    const over = (point) => point.at >= from && point.at <= to;
-    const means = rollingMeans(intervals, interval_s, window_s).filter(over);
-    this.drawReward(means, from, to);
+    const means = rollingMeans(intervals, interval_s, window_s).filter(
+      (point) => point.at >= from && isOver(point.at, to),
+    );
+    this.drawReward(means, from, to, points[0].at + window_s);
     this.drawRates(
       ratesOf(intervals, interval_s, to).filter((p) => p.at >= from),
       from,
@@ -87,21 +89,24 @@ export class OverTime {
     say(byId("window"), `each point is the mean of the ${span(window_s)} before it`);
   }
 
-  drawReward(means, from, to) {
+  /** @param {number} young_until before that, there is not a whole window to take a mean of */
+  drawReward(means, from, to, young_until) {
     const known = means.filter((point) => point.mean !== null);
     if (known.length === 0) {
       this.reward.show(null, "No rewards yet in the time shown");
       return;
     }
-    // The first few rewards say so little that nothing else could be seen beside their band.
+    // The band of a few rewards is so wide that nothing else could be seen beside it: every mean
+    // is in the chart, but only firm bands are in full. A learner's very first means are left out.
     const most = Math.max(...known.map((point) => point.n));
-    const firm = known.filter((point) => point.low !== null && point.n >= most / 10);
-    const lows = firm.length ? firm.map((p) => p.low) : known.map((p) => p.mean);
-    const highs = firm.length ? firm.map((p) => p.high) : known.map((p) => p.mean);
-    const points = firm.length ? means.slice(means.indexOf(firm[0])) : means;
-    const [first, last] = [firm[0] ?? known[0], known.at(-1)];
+    const isFirm = (point) => point.low !== null && point.n >= Math.min(most / 10, FIRM);
+    const begins = known.findIndex((point) => isFirm(point) || point.at >= young_until);
+    const drawn = known.slice(Math.max(0, begins));
+    const ends = drawn.flatMap((p) => (isFirm(p) ? [p.mean, p.low, p.high] : [p.mean]));
+    const [first, last] = [drawn[0], drawn.at(-1)];
     this.reward.show({
-      ...{ from, to, points, low: Math.min(...lows), high: Math.max(...highs) },
+      ...{ from, to, points: means.slice(means.indexOf(first)) },
+      ...{ low: Math.min(...ends), high: Math.max(...ends) },
       level: this.overall,
       summary:
         `From ${number(first.mean)} at ${time(first.at)} to ${number(last.mean)} at ` +
@@ -130,7 +135,7 @@ export class OverTime {
             h("th", { scope: "row" }, time(at)),
             h("td", {}, number(mean)),
             h("td", {}, low === null ? "–" : `${number(low)} to ${number(high)}`),
-            h("td", {}, String(n)),
+            h("td", {}, count(n)),
           ),
         ),
     );

@@ -1,6 +1,8 @@
 /** What the timeline's sums say: means with their bands, and rates. Pure functions, no drawing. */
 
 const Z95 = 1.96;
+const SETTLED_S = 1; // after its end an interval may still be on its way into the answer
+const CRUMBS = 1e-9; // of the mean square: a variance below it is what rounding leaves
 
 /** How much time a point of the mean looks back on, for a chart of so many seconds. */
 export const windowOf = (span_s) => (span_s <= 300 ? 30 : span_s <= 900 ? 60 : 180);
@@ -24,10 +26,14 @@ export function meanOf({ rewards: n, sum, sum_squares }) {
   if (n === 0) return { n, mean: null, low: null, high: null };
   const mean = sum / n;
   if (n === 1) return { n, mean, low: null, high: null };
-  const variance = Math.max(0, (sum_squares - n * mean * mean) / (n - 1));
+  const found = (sum_squares - n * mean * mean) / (n - 1);
+  const variance = found > (CRUMBS * sum_squares) / n ? found : 0;
   const half = Z95 * Math.sqrt(variance / n);
   return { n, mean, low: mean - half, high: mean + half };
 }
+
+/** Whether an interval that ends then has all that came in it. */
+export const isOver = (end, now) => end + SETTLED_S <= now;
 
 /** The mean over the `window_s` before the end of each interval. */
 export function rollingMeans(intervals, interval_s, window_s) {
@@ -43,10 +49,10 @@ export function rollingMeans(intervals, interval_s, window_s) {
   });
 }
 
-/** Per second, at the middle of each interval. The last one is not over yet, so it is left out. */
+/** Per second, at the middle of each interval that is over. */
 export function ratesOf(intervals, interval_s, now) {
   return intervals
-    .filter((point) => point.at + interval_s <= now)
+    .filter((point) => isOver(point.at + interval_s, now))
     .map((point) => ({
       at: point.at + interval_s / 2,
       selects: point.selects / interval_s,
@@ -56,6 +62,7 @@ export function ratesOf(intervals, interval_s, now) {
 
 const RATE_WINDOW_MS = 6_000;
 const LEAST_MS = 900;
+const LONGEST_PAUSE_MS = 2 * RATE_WINDOW_MS; // a wide learner is asked every few seconds
 
 /** Rates from counters that are read now and then. */
 export class Rates {
@@ -66,8 +73,10 @@ export class Rates {
   /** @returns {{selects: number|null, rewards: number|null}} per second, over the last seconds */
   add(at_ms, rounds, rewards) {
     const last = this.samples.at(-1);
-    // A learner that was reset starts again.
-    if (last && (rounds < last.rounds || rewards < last.rewards)) this.samples = [];
+    const wasReset = last && (rounds < last.rounds || rewards < last.rewards);
+    // The mean over an outage, or over the time a tab was hidden, is no rate of now.
+    const wasAway = last && at_ms - last.at_ms > LONGEST_PAUSE_MS;
+    if (wasReset || wasAway) this.samples = [];
     this.samples.push({ at_ms, rounds, rewards });
     while (this.samples.length > 2 && at_ms - this.samples[1].at_ms > RATE_WINDOW_MS) {
       this.samples.shift();
@@ -82,28 +91,20 @@ export class Rates {
   }
 }
 
-/** Round steps that cover low to high with about `about` of them. */
-export function ticks(low, high, about = 5) {
-  if (!(high > low)) return [low];
+const FLAT = 1e-5; // of their size: values that differ by less are drawn as one
+
+/** Round levels in equal steps, about so many, from below `low` to above `high`. */
+export function roundLevels(low, high, about = 4) {
+  const size = Math.max(Math.abs(low), Math.abs(high));
+  if (!(high - low > FLAT * size)) {
+    const pad = size * 0.5 || 0.5;
+    [low, high] = [low - pad, high + pad];
+  }
   const rough = (high - low) / about;
   const power = 10 ** Math.floor(Math.log10(rough));
   const step = power * ([1, 2, 2.5, 5, 10].find((one) => one * power >= rough * 0.999) ?? 10);
-  const all = [];
-  for (let k = Math.ceil(low / step - 1e-9); k * step <= high + step * 1e-9; k += 1) {
-    all.push(k * step);
-  }
-  return all;
-}
-
-/** A range widened to round numbers, so that it changes seldom. */
-export function roundRange(low, high, about = 4) {
-  if (!(high > low)) {
-    const pad = Math.abs(low) * 0.5 || 0.5;
-    [low, high] = [low - pad, high + pad];
-  }
-  const steps = ticks(low, high, about);
-  const step = steps.length > 1 ? steps[1] - steps[0] : high - low;
-  return [Math.floor(low / step + 1e-9) * step, Math.ceil(high / step - 1e-9) * step];
+  const [first, last] = [Math.floor(low / step + 1e-9), Math.ceil(high / step - 1e-9)];
+  return Array.from({ length: last - first + 1 }, (_, k) => (first + k) * step);
 }
 
 /** Multiples of a round number of seconds, in the reader's own hours. */

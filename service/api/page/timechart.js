@@ -2,7 +2,7 @@
 
 import { h, s, say, set } from "./dom.js";
 import { labels, time, timeShort } from "./format.js";
-import { roundRange, ticks, timeTicks } from "./series.js";
+import { roundLevels, timeTicks } from "./series.js";
 
 const MARGIN = { top: 8, right: 12, bottom: 22, left: 48 };
 let clips = 0;
@@ -44,8 +44,13 @@ export class TimeChart {
     this.tip = h("output", { class: "tip", hidden: true });
     this.frame = h("div", { class: "frame", role: "img", tabindex: "0" }, this.svg, this.empty);
     root.replaceChildren(this.frame, this.tip);
-    this.frame.addEventListener("pointermove", (event) => this.pointAt(event));
-    this.frame.addEventListener("pointerleave", () => this.leave());
+    // A tap is a pointer that comes down, does not move, and leaves at once.
+    for (const kind of ["pointerdown", "pointermove"]) {
+      this.frame.addEventListener(kind, (event) => this.pointAt(event));
+    }
+    this.frame.addEventListener("pointerleave", (event) => {
+      if (event.pointerType !== "touch") this.leave();
+    });
     this.frame.addEventListener("blur", () => this.leave());
     this.frame.addEventListener("keydown", (event) => this.step(event));
     new ResizeObserver(() => this.draw()).observe(root);
@@ -77,10 +82,11 @@ export class TimeChart {
       return;
     }
     const { from, to, points, low, high } = this.shown;
-    const [bottom, top] = roundRange(low, high, up > 120 ? 4 : 2);
+    const levels = roundLevels(low, high, up > 120 ? 4 : 2);
+    const [bottom, top] = [levels[0], levels.at(-1)];
     this.x = (at) => inside.x + ((at - from) / (to - from)) * across;
     this.y = (value) => inside.y + (1 - (value - bottom) / (top - bottom)) * up;
-    this.drawGrid(from, to, ticks(bottom, top, up > 120 ? 4 : 2), width, inside.y + up);
+    this.drawGrid(from, to, levels, width, inside.y + up);
     this.lines.forEach((line, k) => {
       set(this.paths[k], { d: trace(points, (p) => p[line.of], this.x, this.y) });
       set(this.bands[k], { d: line.low ? ribbon(points, line, this.x, this.y) : null });
@@ -102,8 +108,8 @@ export class TimeChart {
         s("text", { x: this.x(at), y: foot + 16, class: "tick-x" }, (fine ? time : timeShort)(at)),
       ),
     );
-    const { level, low, high } = this.shown;
-    const seen = typeof level === "number" && level >= low && level <= high;
+    const { level } = this.shown;
+    const seen = typeof level === "number" && level >= levels[0] && level <= levels.at(-1);
     set(this.level, { visibility: seen ? null : "hidden" });
     if (seen) set(this.level, { x1: MARGIN.left, x2: right, y1: this.y(level), y2: this.y(level) });
   }
