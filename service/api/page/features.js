@@ -1,7 +1,7 @@
 /** One row per feature: how often it is seen, and what it weighs, with its uncertainty. */
 
 import { byId, h, Keyed, named, s, say, set } from "./dom.js";
-import { featureName, fixed, number, percent, placesFor } from "./format.js";
+import { featureName, fixed, NONE, number, percent, placesFor } from "./format.js";
 
 const AT_FIRST = 24; // rows; the rest on demand
 const CONSTANT = -1;
@@ -14,7 +14,7 @@ export class Features {
     this.all = false;
     this.order = byId("order");
     this.order.addEventListener("change", () => this.draw());
-    const head = ["Feature", "Observed", "Weight θ̂ ± width"];
+    const head = ["Feature", "Observed", "Weight θ̂ ± error"];
     this.body = h("tbody");
     this.rows = new Keyed(this.body, makeRow, (row, item) => this.update(row, item));
     this.more = h("button", { type: "button", class: "quiet", hidden: true });
@@ -69,6 +69,9 @@ export class Features {
     // One scale for all rows, with room for every whisker and for zero.
     this.reach = Math.max(1e-9, ...drawn.map((i) => Math.abs(i.theta ?? 0) + (i.width ?? 0)));
     this.places = placesFor(this.reach);
+    // One width for the numbers of all rows, so that the drawings beside them have one, too.
+    const longest = Math.max(...drawn.map((item) => this.weight(item).length));
+    this.table.style.setProperty("--weight-chars", longest);
     this.rows.show(drawn, (item) => item.place);
     this.more.hidden = dimension <= AT_FIRST;
     say(this.more, this.all ? `Only ${AT_FIRST}` : `All ${dimension} features`);
@@ -76,13 +79,17 @@ export class Features {
       this.scale,
       theta
         ? `Weights from ${this.write(-this.reach)} to ${this.write(this.reach)}, the line is 0; ` +
-            "a whisker is one standard width."
+            "the bar is ± one standard error."
         : "",
     );
   }
 
   write(weight) {
     return this.reach < 1e4 ? fixed(weight, this.places) : number(weight, 2);
+  }
+
+  weight({ theta, width }) {
+    return theta === null ? NONE : `${this.write(theta)} ± ${this.write(width ?? 0)}`;
   }
 
   update(row, { name, place, observed, theta, width }) {
@@ -99,7 +106,7 @@ export class Features {
       set(whisker, { x1: x(theta - (width ?? 0)), x2: x(theta + (width ?? 0)) });
       set(dot, { x1: x(theta), x2: x(theta) });
     }
-    say(value, theta === null ? "–" : `${this.write(theta)} ± ${this.write(width ?? 0)}`);
+    say(value, this.weight({ theta, width }));
   }
 }
 

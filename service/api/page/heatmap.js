@@ -6,6 +6,7 @@ import { featureName, fixed } from "./format.js";
 export const DRAWN_IN_FULL = 64;
 export const NOT_ASKED_ABOVE = 256; // features: the matrix would be megabytes, every time
 const STEPS = 20; // of colour, each way
+const touched = matchMedia("(hover: none)");
 const LABELLED = 16; // rows, at the most, with their names beside them
 
 /** Correlations of a covariance; a feature that does not vary has none. */
@@ -55,8 +56,13 @@ export class HeatMap {
     this.empty = h("p", { class: "chart-empty" });
     this.drawn = h("div", { class: "heat-drawn" }, this.labels, this.frame);
     root.append(this.drawn, this.said, legend, this.note, this.empty);
-    this.frame.addEventListener("pointermove", (event) => this.pointAt(event));
-    this.frame.addEventListener("pointerleave", () => this.leave());
+    // A tap is a pointer that comes down, does not move, and leaves at once.
+    for (const kind of ["pointerdown", "pointermove"]) {
+      this.frame.addEventListener(kind, (event) => this.pointAt(event));
+    }
+    this.frame.addEventListener("pointerleave", (event) => {
+      if (event.pointerType !== "touch") this.leave();
+    });
     this.frame.addEventListener("blur", () => this.leave());
     this.frame.addEventListener("focus", () => this.at ?? this.move(0, 0));
     this.frame.addEventListener("keydown", (event) => this.step(event));
@@ -107,6 +113,7 @@ export class HeatMap {
     const n = places.length;
     this.leave();
     set(this.svg, { viewBox: `0 0 ${n} ${n}` });
+    this.drawn.style.setProperty("--rows", n);
     this.root.classList.toggle("fine", n > 24);
     const cell = (_, k) => s("rect", { x: k % n, y: Math.floor(k / n), width: 1, height: 1 });
     this.cells.replaceChildren(...Array.from({ length: n * n }, cell));
@@ -177,7 +184,7 @@ export class HeatMap {
   leave() {
     this.at = null;
     set(this.cursor, { visibility: "hidden" });
-    say(this.said, "Point at a pair, or use the arrow keys.");
+    say(this.said, touched.matches ? "Tap a pair." : "Point at a pair, or use the arrow keys.");
   }
 }
 
