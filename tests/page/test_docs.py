@@ -49,6 +49,20 @@ def test_it_wants_the_key_that_was_entered_on_the_page(
     tab.check(refused=(401,))
 
 
+def test_a_phone_shows_an_answer_without_sticking_out(new_tab: Callable[..., Tab], busy: Service):
+    tab = new_tab(busy.url, viewport={"width": 360, "height": 740})
+    tab.page.goto(f"{tab.url}/docs")
+    tab.page.wait_for_selector(".opblock")
+    assert tab.page.locator(".schemes-server-container").is_hidden()
+    assert try_select(tab) == 200
+    tab.page.wait_for_selector(".live-responses-table")
+    over = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+    assert tab.page.evaluate(over) == 0
+    with busy.client() as http:
+        assert http.delete("/learners/default").status_code == 204
+    tab.check()
+
+
 def test_it_follows_the_theme(new_tab: Callable[..., Tab], busy: Service):
     tab = new_tab(busy.url, color_scheme="dark")
     page = tab.page

@@ -2,6 +2,7 @@
 
 import { get, key, Problem } from "./api.js";
 import { byId, h } from "./dom.js";
+import { sentence } from "./format.js";
 
 const dark = matchMedia("(prefers-color-scheme: dark)");
 
@@ -44,5 +45,6 @@ try {
 } catch (error) {
   const locked = error instanceof Problem && error.status === 401;
   const wanted = ["An API key is needed. ", h("a", { href: "./" }, "Enter it on the page"), "."];
-  byId("said").replaceChildren(...(locked ? wanted : [`It cannot be shown: ${error.message}.`]));
+  const failed = `It cannot be shown: ${sentence(error.message)}`;
+  byId("said").replaceChildren(...(locked ? wanted : [failed]));
 }
