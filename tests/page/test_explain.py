@@ -159,8 +159,26 @@ def test_a_dry_run_shows_the_choice_and_changes_nothing(tab: Tab, http: httpx.Cl
     assert_shown(tab, "#try", answered.value.json())
     fields.nth(1).fill("much")
     page.get_by_role("button", name="Choose (dry run)").click()
-    page.wait_for_selector("#try .error:has-text('arms[0].features')")
+    page.wait_for_selector("#try .error:has-text('a, age: not a number.')")
+    assert page.locator("#try [aria-invalid=true]").input_value() == "much"
+    assert page.locator("#try .arms").count() == 0  # the answer was to something else
+    fields.nth(1).fill("1,5")
+    assert page.locator("#try [aria-invalid]").count() == 0
+    page.get_by_role("button", name="Choose (dry run)").click()
+    page.wait_for_selector("#try .error:has-text('a, age: not a number.')")
+    page.get_by_label("Arms as JSON").fill("[null]")
+    page.wait_for_selector("#try .error:has-text('A list of arms is wanted')")
     after = http.get(f"/learners/{shop}").json()
     for name in ("rounds", "arms", "pending", "rewards"):
         assert after[name] == before[name]
-    tab.check(refused=(422,))
+    tab.check()
+
+
+def test_a_new_arm_has_a_name_that_is_free(tab: Tab):
+    page = tab.open("ads", "learning")
+    page.get_by_role("button", name="Remove arm 1").click()
+    for _ in range(2):
+        page.get_by_role("button", name="Add an arm").click()
+    names = [one.input_value() for one in page.locator("#try tbody th input").all()]
+    assert names == ["arm-2", "arm-3", "arm-1", "arm-4"]
+    tab.check()

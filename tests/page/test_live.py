@@ -140,7 +140,44 @@ def test_a_learner_can_be_linked_to_and_picked(tab: Tab, http: httpx.Client):
     page.wait_for_function("() => document.getElementById('name').textContent === 'linked'")
     http.delete("/learners/linked")
     page.wait_for_function("() => document.getElementById('name').textContent === 'ads'")
+    page.wait_for_selector("#notice:has-text('There is no learner linked. This is ads.')")
+    page.wait_for_timeout(1_500)  # the figures that come do not take it away
+    assert page.locator("#notice").is_visible()
+    assert page.locator("#learner").is_visible()
     tab.check(refused=(404,))
+
+
+def test_an_address_may_name_a_learner_that_is_new_or_none(tab: Tab, http: httpx.Client):
+    page = tab.open("nobody", "learning")
+    page.wait_for_selector("#notice:has-text('There is no learner nobody. This is ads.')")
+    assert page.url.endswith("#learner=ads")
+    http.put("/learners/new", json={"dimension": 2})
+    page.evaluate("location.hash = 'learner=new'")  # the picker does not have it yet
+    page.wait_for_function("() => document.getElementById('name').textContent === 'new'")
+    assert page.locator("#notice").is_hidden()
+    page.evaluate("location.hash = 'learner=none'")
+    page.wait_for_selector("#notice:has-text('There is no learner none. This is new.')")
+    page.locator("#picker").select_option("ads")
+    tab.wait_for_state("learning")
+    assert page.locator("#notice").is_hidden()
+    http.delete("/learners/new")
+    tab.check(refused=(404,))
+
+
+def test_a_decision_opened_while_the_store_is_away_says_so(tab: Tab, store: Server):
+    page = tab.open("ads", "learning")
+    page.wait_for_selector("#decisions tbody button")
+    store.stop()
+    try:
+        tab.wait_for_state("degraded")
+        page.locator("#decisions tbody button").first.click()
+        page.wait_for_selector("#opened .hint")
+        assert tab.said("#opened .hint").endswith(".")
+    finally:
+        store.start()
+    page.wait_for_selector("#opened .arms")
+    tab.wait_for_state("learning")
+    tab.check(refused=(503,))
 
 
 def test_a_service_that_does_not_answer_is_unreachable_until_it_does(tab: Tab):

@@ -4,9 +4,10 @@ import { get, key, learnerPath, now, Problem, Unreachable } from "./api.js";
 import { curls } from "./begin.js";
 import { Decisions } from "./decisions.js";
 import { byId, h, named, say } from "./dom.js";
+import { COMPLETES_NOTHING, completesNothing } from "./explained.js";
 import { Features } from "./features.js";
 import { Figures } from "./figures.js";
-import { count, plain, span } from "./format.js";
+import { many, plain, span } from "./format.js";
 import { HeatMap, DRAWN_IN_FULL, NOT_ASKED_ABOVE } from "./heatmap.js";
 import { askForKey, showForget } from "./keys.js";
 import { wire } from "./manage.js";
@@ -17,7 +18,7 @@ import { State } from "./state.js";
 import { TryIt } from "./tryit.js";
 
 const FIGURES_MS = 1_000;
-const TIMELINE_MS = 2_000;
+const TIMELINE_MS = 5_000; // as long as its intervals are
 const DECISIONS_MS = 2_000;
 const MODEL_MS = 5_000;
 // Where it has many features: the service reads all of its moments to answer.
@@ -64,6 +65,7 @@ function report(kind, error) {
 function lock(error) {
   stop();
   choose(null);
+  state.absent = null;
   byId("links").hidden = true;
   byId("learner").hidden = true;
   byId("empty").hidden = true;
@@ -143,7 +145,7 @@ function showStatistics(answer, rates) {
   say(byId("about"), about(answer));
   views.figures.show(answer, rates);
   views.features.show({ statistics: answer });
-  views.decisions.names = answer.features;
+  views.decisions.of = { names: answer.features, policy: answer.policy };
   views.tryIt.show(answer);
   if (first) polls.model.now();
 }
@@ -152,7 +154,11 @@ function showModel(model) {
   if (statistics === null) return; // how many features there are is not known yet
   views.features.show({ model });
   views.tryIt.learn(model, statistics.arms ? statistics.observed_rate : null);
-  if (model.sigma) views.heat.show(model.sigma, statistics.features);
+  const { policy, dimension, features } = statistics;
+  byId("heat-hint").hidden = completesNothing(policy);
+  if (completesNothing(policy)) views.heat.explain(COMPLETES_NOTHING);
+  else if (dimension === 1) views.heat.explain("One feature: nothing to correlate with.");
+  else if (model.sigma) views.heat.show(model.sigma, features);
   else if (!askForMatrices()) {
     views.heat.explain(`Not drawn for more than ${NOT_ASKED_ABOVE} features.`);
   } else views.heat.explain("Nothing seen yet: it is learnt from every arm that is sent.");
@@ -161,12 +167,12 @@ function showModel(model) {
 function about({ policy, preset, dimension, epsilon, default_reward, reward_wait_s, arms }) {
   const parts = [
     `${policy}, ${preset}`,
-    `${count(dimension)} features`,
-    `${count(arms)} arms seen`,
+    many(dimension, "feature"),
+    `${many(arms, "arm")} seen`,
   ];
   if (epsilon > 0) parts.push(`${plain(100 * epsilon)} % at random`);
   if (default_reward !== null) {
-    parts.push(`${plain(default_reward)} booked after ${span(reward_wait_s ?? 0)}`);
+    parts.push(`no reward in ${span(reward_wait_s ?? 0)} counts as ${plain(default_reward)}`);
   }
   return parts.map((part) => part.replaceAll(" ", "\u00a0")).join(" · "); // each in one piece
 }
@@ -188,16 +194,27 @@ async function list(signal) {
   byId("learner").hidden = names.length === 0;
   if (names.length === 0) {
     if (learner !== null) choose(null);
+    state.absent = null;
     byId("main").dataset.phase = "empty";
     say(byId("empty-curls"), curls());
-  } else if (!names.includes(learner)) {
-    const linked = fromHash();
-    choose(names.includes(linked) ? linked : names.includes("default") ? "default" : names[0]);
-  }
+  } else settle(names);
   picker.value = learner ?? "";
 }
 
+/** Show the one that the address names; where there is none such, another, and say so. */
+function settle(names) {
+  if (names.includes(state.absent?.wanted)) state.absent = null; // it has come
+  const wanted = fromHash() || learner;
+  if (wanted === learner && names.includes(learner)) return;
+  const found = [wanted, learner, "default"].find((one) => names.includes(one)) ?? names[0];
+  state.absent = wanted && wanted !== found ? { wanted, shown: found } : null;
+  if (found !== learner) choose(found);
+  else showInAddress(found);
+}
+
 const fromHash = () => new URLSearchParams(location.hash.slice(1)).get("learner");
+const showInAddress = (name) =>
+  history.replaceState(null, "", `#learner=${encodeURIComponent(name)}`);
 
 /** @param {string|null} name */
 function choose(name) {
@@ -212,9 +229,15 @@ function choose(name) {
   byId("name").replaceChildren(named(name ?? ""));
   byId("picker").value = name ?? "";
   if (name === null) return;
-  if (fromHash() !== name) history.replaceState(null, "", `#learner=${encodeURIComponent(name)}`);
+  if (fromHash() !== name) showInAddress(name);
   state.show(now());
   follow();
+}
+
+/** Somebody chose it: what was not there before is no matter any more. */
+function pick(name) {
+  state.absent = null;
+  choose(name);
 }
 
 /** The learner is not there any more, or not as it was. */
@@ -226,12 +249,16 @@ function leave() {
 wire({
   current: () => learner,
   created(name) {
-    history.replaceState(null, "", `#learner=${encodeURIComponent(name)}`);
+    showInAddress(name);
     leave();
   },
   changed: leave,
+  deleted() {
+    history.replaceState(null, "", "#"); // nobody asks for it any more
+    leave();
+  },
 });
-byId("picker").addEventListener("change", (event) => choose(event.target.value));
+byId("picker").addEventListener("change", (event) => pick(event.target.value));
 byId("forget").addEventListener("click", () => {
   key.set(null);
   showForget();
@@ -245,7 +272,8 @@ document.querySelector(".skip").addEventListener("click", (event) => {
 addEventListener("hashchange", () => {
   const linked = fromHash();
   const known = [...byId("picker").options].some((one) => one.value === linked);
-  if (known && linked !== learner) choose(linked);
+  if (known && linked !== learner) pick(linked);
+  else if (linked && !known) listing?.now();
 });
 showForget();
 restart();

@@ -3,7 +3,7 @@
 import { get, learnerPath, Problem } from "./api.js";
 import { byId, h, Keyed, named, say, set } from "./dom.js";
 import { Explained } from "./explained.js";
-import { count, number } from "./format.js";
+import { count, number, sentence } from "./format.js";
 import { Poll } from "./poll.js";
 
 const OPEN_MS = 2_000;
@@ -45,7 +45,7 @@ export class Decisions {
   }
 
   clear(learner = null) {
-    Object.assign(this, { learner, names: null, latest: [] });
+    Object.assign(this, { learner, of: { names: null }, latest: [] });
     this.held = false;
     this.rows.show([], () => "");
     this.none.hidden = true;
@@ -67,7 +67,7 @@ export class Decisions {
   }
 
   show(decisions) {
-    this.latest = decisions;
+    this.latest = decisions.toSorted((a, b) => b.round - a.round);
     this.draw();
   }
 
@@ -148,18 +148,21 @@ export class Decisions {
         tell(facts, decision);
         if (explained === null) {
           why.className = "";
+          why.replaceChildren();
           if (arms === null) why.textContent = "Why is not kept for this one: only for a sample.";
-          else (explained = new Explained(why)).show(arms, decision.index, this.names);
+          else (explained = new Explained(why)).show(arms, decision, this.of);
         }
         if (decision.status !== "pending") poll.stop();
       },
       OPEN_MS,
       (error) => {
-        if (error instanceof Problem && error.status === 404) {
-          poll.stop();
-          why.className = "";
-          why.textContent = "This decision is no longer kept.";
-        } else if (error && !(error instanceof Problem)) say(title, "Decision (no answer yet)");
+        if (error === null) return;
+        const gone = error instanceof Problem && error.status === 404;
+        if (gone) poll.stop();
+        else if (explained !== null) return; // what was shown stays
+        explained = null;
+        why.className = "hint";
+        say(why, gone ? "This decision is no longer kept." : sentence(error.message));
       },
     );
     this.poll = poll.start();

@@ -1,6 +1,7 @@
 /** Questions that stand in the way until they are answered. Escape and "Cancel" change nothing. */
 
 import { h, say } from "./dom.js";
+import { sentence } from "./format.js";
 
 let ids = 0;
 
@@ -36,7 +37,7 @@ export function ask({ title, content, yes, danger = false, act, cancelled, ready
       done = true;
       dialog.close();
     } catch (problem) {
-      say(error, problem.message);
+      say(error, sentence(problem.message));
       check();
     }
   });
@@ -50,8 +51,8 @@ export function ask({ title, content, yes, danger = false, act, cancelled, ready
   return dialog;
 }
 
-/** A field with its label above it and, where it helps, a hint below. */
+/** A field with its label (text, or parts of it) above it and, where it helps, a hint below. */
 export function field(label, input, hint = "") {
-  const children = [h("span", {}, label), input];
+  const children = [h("span", {}, ...[label].flat()), input];
   return h("label", { class: "field" }, ...children, hint ? h("small", {}, hint) : null);
 }

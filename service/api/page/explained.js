@@ -1,7 +1,11 @@
 /** Why an arm was chosen: what each arm was worth, and what it was judged by. */
 
 import { h, Keyed, named, s, say, set } from "./dom.js";
-import { featureName, fixed, number, placesFor } from "./format.js";
+import { column, featureName, fixed, number, placesFor } from "./format.js";
+
+/** @param {string|undefined} policy */
+export const completesNothing = (policy) => policy === "oful" || policy === "random";
+export const COMPLETES_NOTHING = "This policy completes nothing: a missing feature counts as 0.";
 
 const AT_FIRST = 12; // arms
 const WIDTH = 100; // of a bar's drawing, in its own units
@@ -9,6 +13,7 @@ const WIDTH = 100; // of a bar's drawing, in its own units
 /**
  * @typedef {{id: string, score: number|null, mean: number|null, bonus: number|null,
  *   observed: number[], features: (number|null)[]}} Arm
+ * @typedef {{names: string[]|null, policy: string|undefined}} Of the learner
  */
 export class Explained {
   /** @param {HTMLElement} root */
@@ -30,7 +35,10 @@ export class Explained {
       this.all = !this.all;
       this.draw();
     });
-    this.unscored = h("p", { class: "hint" }, "This choice was not made by scores.");
+    this.drawnAtRandom = h("p", { class: "hint" });
+    this.bonus = h("span", { class: "key key-bonus" });
+    this.sample = h("span", { class: "filled" });
+    this.filling = h("span");
     this.grid = h("table", { class: "completed" });
     this.root = h(
       "div",
@@ -39,17 +47,12 @@ export class Explained {
         "p",
         { class: "legend" },
         h("span", { class: "key key-worth" }, "mean"),
-        h("span", { class: "key key-bonus" }, "bonus for what is uncertain"),
+        this.bonus,
       ),
       this.bars,
-      this.unscored,
+      this.drawnAtRandom,
       this.more,
-      h(
-        "p",
-        { class: "legend" },
-        h("span", { class: "filled" }, "≈ 0.5"),
-        "was missing, and is completed from what the others say",
-      ),
+      h("p", { class: "legend" }, this.sample, this.filling),
       h(
         "div",
         { class: "scroll", tabindex: "0", role: "group", "aria-label": "Features of each arm" },
@@ -59,17 +62,32 @@ export class Explained {
     root.append(this.root);
   }
 
-  /** @param {Arm[]} arms @param {number} chosen its place @param {string[]|null} names */
-  show(arms, chosen, names) {
-    this.arms = arms.map((arm, place) => ({ ...arm, place, chosen: place === chosen }));
+  /**
+   * @param {Arm[]} arms
+   * @param {{index: number, probability: number}} choice `index`: the place of the chosen arm
+   * @param {Of} learner
+   */
+  show(arms, { index, probability }, { names, policy }) {
+    this.arms = arms.map((arm, place) => ({ ...arm, place, chosen: place === index }));
     // The best first; the sort is stable, so equals stay as they were sent.
     this.arms.sort((a, b) => (b.score ?? 0) - (a.score ?? 0));
     this.names = names;
+    this.completes = !completesNothing(policy);
+    const best = this.arms[0]?.score ?? 0;
+    const atRandom = policy === "random" || (arms[index]?.score ?? 0) < best;
+    this.drawnAtRandom.hidden = !atRandom;
+    say(this.drawnAtRandom, `Drawn at random, with probability ${number(probability, 2)}.`);
+    say(
+      this.bonus,
+      policy === "thompson" ? "bonus, drawn from the uncertainty" : "bonus for what is uncertain",
+    );
+    say(this.sample, this.completes ? "≈ 0.5" : "≈ 0");
+    const filled = "was missing, and is completed from what the others say";
+    say(this.filling, this.completes ? filled : COMPLETES_NOTHING);
     this.draw();
   }
 
   draw() {
-    const scored = this.arms.some((arm) => arm.score !== null);
     let shown = this.arms;
     if (!this.all && shown.length > AT_FIRST) {
       shown = shown.filter((arm, k) => k < AT_FIRST || arm.chosen);
@@ -78,8 +96,7 @@ export class Explained {
     const [low, high] = [Math.min(0, ...ends), Math.max(0, ...ends)];
     const room = (high - low) * 0.02 || 1;
     this.x = (value) => (WIDTH * (value - low + room)) / (high - low + 2 * room);
-    this.bars.hidden = !scored;
-    this.unscored.hidden = scored;
+    this.columns = ["mean", "bonus", "score"].map((name) => column(shown.map((arm) => arm[name])));
     this.rows.show(shown, (arm) => arm.place);
     this.more.hidden = this.arms.length <= AT_FIRST;
     say(this.more, this.all ? `Only the best ${AT_FIRST}` : `All ${this.arms.length} arms`);
@@ -100,7 +117,7 @@ export class Explained {
     set(extra, span(mean ?? 0, score ?? 0));
     set(end, { x1: this.x(score ?? 0), x2: this.x(score ?? 0) });
     set(zero, { x1: this.x(0), x2: this.x(0) });
-    [mean, bonus, score].forEach((value, k) => say(cells[k], number(value)));
+    [mean, bonus, score].forEach((value, k) => say(cells[k], this.columns[k](value)));
   }
 
   fillGrid(shown) {
@@ -115,11 +132,15 @@ export class Explained {
         : h(
             "td",
             { class: "filled" },
-            h("span", { class: "unseen" }, "completed "),
+            h("span", { class: "unseen" }, this.completes ? "completed " : "missing "),
             `≈ ${written(value)}`,
           );
     this.grid.replaceChildren(
-      h("caption", { class: "unseen" }, "Features of each arm, completed where they were missing"),
+      h(
+        "caption",
+        { class: "unseen" },
+        `Features of each arm, ${this.completes ? "completed" : "0"} where they were missing`,
+      ),
       h(
         "thead",
         {},

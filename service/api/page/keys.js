@@ -4,6 +4,8 @@ import { key } from "./api.js";
 import { byId, h } from "./dom.js";
 import { ask, field } from "./dialogs.js";
 
+const SENDABLE = /^[\x20-\x7e]+$/; // in a header
+
 let asking = false;
 
 /** Show whether there is a key to forget. */
@@ -26,6 +28,7 @@ export function askForKey({ entered, again = false }) {
     yes: "Use it",
     ready: () => input.value.trim() !== "",
     act() {
+      if (!SENDABLE.test(input.value.trim())) throw new Error("A key has no such characters.");
       asking = false;
       key.set(input.value.trim());
       showForget();

@@ -4,6 +4,10 @@ import { learnerPath, send } from "./api.js";
 import { byId, h, named } from "./dom.js";
 import { ask, field } from "./dialogs.js";
 
+const NAME = /^[a-z0-9][a-z0-9_-]{0,62}$/;
+const NAMES =
+  "Small letters, digits, - and _, at most 63, and it begins with a letter or digit.";
+
 const POLICIES = [
   ["clbbf", "CLBBF: completes what is missing (the default)"],
   ["e-clbbf", "E-CLBBF: the same without a history"],
@@ -46,15 +50,25 @@ export function askToCreate(done) {
       name.value.trim() !== "" && (features.value.trim() !== "" || dimension.value !== ""),
     async act() {
       const wanted = name.value.trim();
+      if (!NAME.test(wanted)) throw new Error(NAMES);
       const names = features.value
         .split(/[\n,]/)
         .map((one) => one.trim())
         .filter(Boolean);
       const body = { policy: policy.value };
       if (names.length) body.features = names;
-      if (dimension.value !== "") body.dimension = Number(dimension.value);
-      if (wait.value !== "") body.reward_wait_s = Number(wait.value);
-      if (reward.value !== "") body.default_reward = Number(reward.value);
+      const asked = [
+        ["Dimension", "dimension", dimension],
+        ["Wait for a reward", "reward_wait_s", wait],
+        ["Then book this reward", "default_reward", reward],
+      ];
+      for (const [label, setting, from] of asked) {
+        if (from.validity.badInput) throw new Error(`${label}: not a number.`);
+        if (from.value !== "") body[setting] = Number(from.value);
+      }
+      if ("reward_wait_s" in body !== "default_reward" in body) {
+        throw new Error("How long to wait and what to book then: give both, or neither.");
+      }
       await mustBeNew(wanted);
       await send(learnerPath(wanted), { method: "PUT", body });
       done(wanted);
@@ -110,9 +124,10 @@ export function askToDelete(name, done) {
 
 function askForName({ name, title, warning, yes, change, done }) {
   const typed = h("input", { type: "text", autocomplete: "off", spellcheck: "false" });
+  const confirmation = field(["Type ", h("code", {}, name), " to go on"], typed);
   ask({
     title: [title, named(name), "?"],
-    content: [h("p", {}, warning, "This cannot be undone."), field(`Type ${name} to go on`, typed)],
+    content: [h("p", {}, warning, "This cannot be undone."), confirmation],
     yes,
     danger: true,
     ready: () => typed.value === name,
@@ -123,8 +138,9 @@ function askForName({ name, title, warning, yes, change, done }) {
   });
 }
 
-/** @param {{current: () => ?string, created: (name: string) => void, changed: () => void}} on */
-export function wire({ current, created, changed }) {
+/** @param {{current: () => ?string, created: (name: string) => void, changed: () => void,
+ *   deleted: () => void}} on */
+export function wire({ current, created, changed, deleted }) {
   const click = (id, act) => byId(id).addEventListener("click", act);
   const onOne = (act) => () => current() && act(current());
   click("create", () => askToCreate(created));
@@ -136,6 +152,6 @@ export function wire({ current, created, changed }) {
   );
   click(
     "delete",
-    onOne((name) => askToDelete(name, changed)),
+    onOne((name) => askToDelete(name, deleted)),
   );
 }

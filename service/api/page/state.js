@@ -2,10 +2,11 @@
 
 import { Problem, Unreachable } from "./api.js";
 import { byId, say } from "./dom.js";
-import { time } from "./format.js";
+import { sentence, time } from "./format.js";
 
 const STALE_S = 5; // several times what an idle worker waits before it looks at the log again
 const IDLE_S = 20;
+const LONGEST_NAME = 63; // an address may hold anything
 
 const NOTICES = {
   "no key": ["An API key is needed.", "Nothing can be shown without it.", "Enter key"],
@@ -26,6 +27,8 @@ export class State {
     this.button = byId("notice-act");
     this.button.addEventListener("click", enterKey);
     this.empty = false; // there is no learner at all
+    /** One that was asked for is not there. @type {{wanted: string, shown: string}|null} */
+    this.absent = null;
     /** What became of the last call of each kind. @type {Map<string, Error>} */
     this.errors = new Map();
     this.clear();
@@ -73,22 +76,29 @@ export class State {
     return this.looks < 2 ? "loading" : "idle"; // one look does not tell whether anything moves
   }
 
+  absence() {
+    if (this.absent === null) return null;
+    const { wanted, shown } = this.absent;
+    return [`There is no learner ${wanted.slice(0, LONGEST_NAME)}.`, `This is ${shown}.`, null];
+  }
+
   /** @param {number} now in seconds */
   show(now) {
     const word = this.wordAt(now);
     this.badge.dataset.state = word.replace(" ", "-");
     say(this.word, word);
     const error = [...this.errors.values()][0];
-    const notice =
-      word === "error" ? ["Something went wrong.", error.message, null] : NOTICES[word];
+    const trouble =
+      word === "error" ? ["Something went wrong.", sentence(error.message), null] : NOTICES[word];
+    byId("main").classList.toggle("away", Boolean(trouble) && this.shown_at === null);
+    byId("learner").classList.toggle("dimmed", Boolean(trouble) && this.shown_at !== null);
+    const notice = trouble ?? this.absence();
     byId("notice").hidden = !notice;
-    byId("main").classList.toggle("away", Boolean(notice) && this.shown_at === null);
-    byId("learner").classList.toggle("dimmed", Boolean(notice) && this.shown_at !== null);
     if (!notice) return;
     const [title, text, act] = notice;
-    const since =
-      this.shown_at === null || word === "stale" ? "" : ` Shown is ${time(this.shown_at)}.`;
-    byId("notice").dataset.state = this.badge.dataset.state;
+    const isOld = trouble && word !== "stale" && this.shown_at !== null;
+    const since = isOld ? ` This is from ${time(this.shown_at)}.` : "";
+    byId("notice").dataset.state = trouble ? this.badge.dataset.state : "absent";
     say(byId("notice-title"), title);
     say(byId("notice-text"), `${text}${since}`);
     this.button.hidden = !act;

@@ -3,7 +3,7 @@
 import { send } from "./api.js";
 import { byId, h, named, say, set } from "./dom.js";
 import { Explained } from "./explained.js";
-import { featureName, number } from "./format.js";
+import { featureName, many, number, sentence } from "./format.js";
 
 const WIDEST_GRID = 64; // features; above that, JSON
 const ARMS = 3;
@@ -22,6 +22,7 @@ export class TryIt {
   /** Laid out anew only when the learner's features are others: nobody's typing is lost. */
   show(statistics) {
     this.learner = statistics.name;
+    this.policy = statistics.policy;
     const same = String(this.names) === String(statistics.features);
     if (same && this.dimension === statistics.dimension) return;
     this.dimension = statistics.dimension;
@@ -103,7 +104,7 @@ export class TryIt {
     });
   }
 
-  addArm(id = `arm-${this.rows.childElementCount + 1}`, values = []) {
+  addArm(id = this.freeName(), values = []) {
     const field = (label, value, wide) =>
       h("input", {
         ...{ type: "text", autocomplete: "off", spellcheck: "false", "aria-label": label },
@@ -126,6 +127,13 @@ export class TryIt {
     this.toJson();
   }
 
+  freeName() {
+    const taken = new Set([...this.rows.children].map((row) => row.querySelector("input").value));
+    let n = 1;
+    while (taken.has(`arm-${n}`)) n += 1;
+    return `arm-${n}`;
+  }
+
   /** Arms as the learner is used to them: drawn about what it has seen, with holes as often. */
   example() {
     const { nu, sigma } = this.model ?? {};
@@ -146,7 +154,21 @@ export class TryIt {
   toJson() {
     if (this.wide) return;
     this.json.value = written([...this.rows.children].map((row) => armOf(row)));
+    this.forgive();
+  }
+
+  forgive() {
     say(this.error, "");
+    for (const input of this.rows.querySelectorAll("[aria-invalid]")) {
+      set(input, { "aria-invalid": null });
+    }
+  }
+
+  /** What went wrong; an answer to something else is not left beside it. */
+  fail(error) {
+    say(this.error, sentence(error.message));
+    this.answer.replaceChildren();
+    this.explained = null;
   }
 
   /** Into the grid where it fits; the JSON is what is sent in any case. */
@@ -155,35 +177,48 @@ export class TryIt {
     try {
       arms = parsed(this.json.value);
     } catch (error) {
-      say(this.error, error.message);
+      this.fail(error);
       return;
     }
-    say(this.error, "");
+    this.forgive();
     if (this.wide) return;
     const text = this.json.value;
     this.rows.replaceChildren();
     arms.forEach((arm, k) => {
-      const given = Array.isArray(arm?.features)
+      const given = Array.isArray(arm.features)
         ? arm.features
-        : (this.names ?? []).map((name) => arm?.features?.[name]);
+        : (this.names ?? []).map((name) => arm.features?.[name]);
       const values = given.map((value, j) => (arm.mask?.[j] === 0 ? "" : (value ?? "")));
-      this.addArm(arm?.id ?? String(k), values);
+      this.addArm(arm.id ?? String(k), values);
     });
     this.json.value = text;
   }
 
   async run() {
-    say(this.error, "");
+    this.forgive();
     this.go.disabled = true;
     try {
       const arms = parsed(this.json.value);
+      arms.forEach((arm, k) => this.checkNumbers(arm, k));
       const body = { learner: this.learner, arms, dry_run: true };
       const answer = await (await send("select", { method: "POST", body })).json();
       if (answer.learner === this.learner) this.tell(answer);
     } catch (error) {
-      say(this.error, error.message);
+      this.fail(error);
     }
     this.go.disabled = false;
+  }
+
+  /** Whatever else may be wrong with an arm, the service says. */
+  checkNumbers({ id, features }, k) {
+    for (const [at, value] of Object.entries(features ?? {})) {
+      if (value === null || typeof value === "number") continue;
+      const place = Array.isArray(features) ? Number(at) : (this.names ?? []).indexOf(at);
+      const input = this.rows.children[k]?.querySelectorAll("td input")[place];
+      if (input) set(input, { "aria-invalid": "true" });
+      const name = place < 0 ? at : featureName(this.names, place);
+      throw new Error(`${id ?? `arm ${k + 1}`}, ${name}: not a number.`);
+    }
   }
 
   tell(answer) {
@@ -194,10 +229,10 @@ export class TryIt {
     }
     this.said.replaceChildren(
       ...["It would choose ", named(answer.arm), " with probability "],
-      `${number(answer.probability, 2)}, from ${answer.model_version} rewards`,
+      `${number(answer.probability, 2)}, from ${many(answer.model_version, "reward")}`,
       answer.degraded ? " (the store is away)." : ".",
     );
-    this.explained.show(answer.arms, answer.index, this.names);
+    this.explained.show(answer.arms, answer, { names: this.names, policy: this.policy });
   }
 }
 
@@ -215,11 +250,13 @@ function parsed(text) {
     throw new Error("This is not JSON that can be read.");
   }
   const arms = Array.isArray(value) ? value : value?.arms;
-  if (!Array.isArray(arms)) throw new Error('A list of arms is wanted: [{"features": […]}, …]');
+  if (!Array.isArray(arms) || arms.some((arm) => arm === null || typeof arm !== "object")) {
+    throw new Error('A list of arms is wanted: [{"features": […]}, …]');
+  }
   return arms;
 }
 
-/** What is no number stays text: the service says best what is wrong with it. */
+/** What is no number stays text, and is refused when it is sent. */
 function armOf(row) {
   const [id, ...values] = [...row.querySelectorAll("input")].map((input) => input.value.trim());
   const features = values.map((text) => {
