@@ -191,6 +191,24 @@ def test_a_policy_that_completes_nothing_says_so(tab: Tab, make: Callable[..., s
     tab.check()
 
 
+def test_a_choice_against_the_scores_was_drawn_at_random(tab: Tab):
+    def at_random(route: Any) -> None:
+        answer = route.fetch().json()
+        scores = [arm["score"] for arm in answer["arms"]]
+        index = scores.index(min(scores))
+        told = {"index": index, "arm": answer["arms"][index]["id"], "probability": 0.2}
+        route.fulfill(json=answer | told)
+
+    page = tab.open("ads", "learning")
+    page.get_by_role("button", name="Choose (dry run)").click()
+    page.wait_for_selector("#try .arms")
+    assert page.locator("#try p:has-text('Drawn at random')").is_hidden()
+    page.route("**/select", at_random)
+    page.get_by_role("button", name="Choose (dry run)").click()
+    page.wait_for_selector("#try p:has-text('Drawn at random, with probability 0.20.')")
+    tab.check()
+
+
 def test_the_bonus_of_thompson_is_drawn(tab: Tab, make: Callable[..., str]):
     page = tab.open(make("drawing", 3, policy="thompson"))
     page.get_by_role("button", name="Choose (dry run)").click()

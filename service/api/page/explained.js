@@ -38,7 +38,7 @@ export class Explained {
     this.drawnAtRandom = h("p", { class: "hint" });
     this.bonus = h("span", { class: "key key-bonus" });
     this.sample = h("span", { class: "filled" });
-    this.filling = h("span");
+    this.filling = h("span", { class: "filling" });
     this.grid = h("table", { class: "completed" });
     this.root = h(
       "div",
@@ -96,7 +96,12 @@ export class Explained {
     const [low, high] = [Math.min(0, ...ends), Math.max(0, ...ends)];
     const room = (high - low) * 0.02 || 1;
     this.x = (value) => (WIDTH * (value - low + room)) / (high - low + 2 * room);
-    this.columns = ["mean", "bonus", "score"].map((name) => column(shown.map((arm) => arm[name])));
+    const crumbs = 1e-12 * Math.max(...ends.map(Math.abs)); // what rounding leaves of a 0
+    this.columns = ["mean", "bonus", "score"].map((name) => {
+      const whole = (value) => (value !== null && Math.abs(value) < crumbs ? 0 : value);
+      const write = column(shown.map((arm) => whole(arm[name])));
+      return (value) => write(whole(value));
+    });
     this.rows.show(shown, (arm) => arm.place);
     this.more.hidden = this.arms.length <= AT_FIRST;
     say(this.more, this.all ? `Only the best ${AT_FIRST}` : `All ${this.arms.length} arms`);

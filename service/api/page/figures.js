@@ -21,7 +21,7 @@ const FIGURES = [
   ],
   [
     "Late share",
-    (s) => percent(came(s) ? s.late / came(s) : null),
+    (s) => percent(came(s) && s.default_reward !== null ? s.late / came(s) : null),
     (s) => (s.default_reward === null ? NO_DEFAULT : `${count(s.late)} after the default`),
   ],
   ["Duplicates", (s) => count(s.duplicates), () => "sent again"],

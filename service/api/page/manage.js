@@ -67,7 +67,7 @@ export function askToCreate(done) {
         if (from.value !== "") body[setting] = Number(from.value);
       }
       if ("reward_wait_s" in body !== "default_reward" in body) {
-        throw new Error("How long to wait and what to book then: give both, or neither.");
+        throw new Error("“Wait for a reward” and “Then book this reward”: give both, or neither.");
       }
       await mustBeNew(wanted);
       await send(learnerPath(wanted), { method: "PUT", body });
