@@ -155,18 +155,14 @@ async def test_a_server_that_came_back_older_is_noticed_and_reloaded(tmp_path, c
     with server(**ON_DISK) as one:
         async with worker(one.url) as engines, worker(one.url) as other:
             engine = await started(engines)
-            await engine.run(engine.flush)
-            one.do("BGREWRITEAOF")
-            wait_for(lambda: not one.info("persistence")["aof_rewrite_in_progress"], "rewritten")
-            files = one.folder / "appendonlydir"
-            shutil.copytree(files, tmp_path / "older")
+            await copied(one, engine, tmp_path / "older")
             kept = engine.replica.learner.model.count
             await play(engines, "one", 20, seed=2, first=10, rewarded=1.0)
             assert engine.replica.learner.model.count == kept + 20
             if seen_at != "once":
                 engine.house.keep = asleep  # type: ignore[method-assign]
             one.kill()
-            restore(tmp_path / "older", files)
+            restore(tmp_path / "older", one)
             one.start()
             if seen_at != "once":
                 # More entries than before: their number alone tells nothing.
@@ -195,15 +191,11 @@ async def test_a_server_that_forgot_only_selects_is_noticed_too(tmp_path, caplog
         async with worker(one.url) as engines:
             engine = await started(engines)
             await select(engines, "one", X, "a refresh, if one is due")
-            await engine.run(engine.flush)
-            one.do("BGREWRITEAOF")
-            wait_for(lambda: not one.info("persistence")["aof_rewrite_in_progress"], "rewritten")
-            files = one.folder / "appendonlydir"
-            shutil.copytree(files, tmp_path / "older")
+            await copied(one, engine, tmp_path / "older")
             before = engine.replica.learner.moments.rounds
             await play(engines, "one", 20, seed=2, first=10, rewarded=0.0)
             one.kill()
-            restore(tmp_path / "older", files)
+            restore(tmp_path / "older", one)
             one.start()
             await until(lambda: engine.stats.reloads == 1, "the loss is noticed")
             assert "reloaded" in caplog.text
@@ -218,9 +210,17 @@ async def asleep() -> None:
     return None
 
 
-def restore(saved: Path, folder: Path) -> None:
-    shutil.rmtree(folder)
-    shutil.copytree(saved, folder)
+async def copied(one: Server, engine: Engine, folder: Path) -> None:
+    """The server's data as they are now."""
+    await engine.run(engine.flush)
+    one.do("BGREWRITEAOF")
+    wait_for(lambda: not one.info("persistence")["aof_rewrite_in_progress"], "rewritten")
+    shutil.copytree(one.folder / "appendonlydir", folder)
+
+
+def restore(saved: Path, one: Server) -> None:
+    shutil.rmtree(one.folder / "appendonlydir")
+    shutil.copytree(saved, one.folder / "appendonlydir")
 
 
 async def test_a_failover_by_sentinels_is_followed():
