@@ -14,7 +14,7 @@ export class Features {
     this.all = false;
     this.order = byId("order");
     this.order.addEventListener("change", () => this.draw());
-    const head = ["Feature", "Observed", "Weight θ̂ ± error"];
+    const head = ["Feature", "Observed", "Weight θ̂ ± width"];
     this.body = h("tbody");
     this.rows = new Keyed(this.body, makeRow, (row, item) => this.update(row, item));
     this.more = h("button", { type: "button", class: "quiet", hidden: true });
@@ -79,7 +79,7 @@ export class Features {
       this.scale,
       theta
         ? `Weights from ${this.write(-this.reach)} to ${this.write(this.reach)}, the line is 0; ` +
-            "the bar is ± one standard error."
+            "the bar is ± √(V⁻¹)ⱼⱼ: a standard error where the noise of rewards is 1."
         : "",
     );
   }
