@@ -220,6 +220,11 @@ def sealed(body: bytes) -> bytes:
     return body + struct.pack("<I", zlib.crc32(body))
 
 
+def arrays_of(blob):
+    """Copies, to be changed: what is unpacked is to be read only."""
+    return {name: array.copy() for name, array in codec.unpack(codec.Kind.LEARNER, blob)[1].items()}
+
+
 def altered(blob, *, scalars=(), arrays=()):
     """A blob that is whole, checksum and all, but says something else."""
     kind = codec.Kind(blob[len(codec.MAGIC)])
@@ -264,7 +269,7 @@ def test_a_whole_blob_with_an_impossible_number_is_refused(scalars):
 def test_numbers_that_are_not_finite_never_come_back(name, value):
     """They would stay in S for good, and no factorisation of S would ever succeed."""
     blob = dump(trained(20))
-    _, arrays = codec.unpack(codec.Kind.LEARNER, blob)
+    arrays = arrays_of(blob)
     arrays[name].flat[-1] = value
     with pytest.raises(BadState, match="not finite"):
         load(altered(blob, arrays={name: arrays[name]}))
@@ -272,7 +277,7 @@ def test_numbers_that_are_not_finite_never_come_back(name, value):
 
 def test_a_factor_that_cannot_be_divided_by_is_refused():
     blob = dump(trained(20))
-    _, arrays = codec.unpack(codec.Kind.LEARNER, blob)
+    arrays = arrays_of(blob)
     for value in (0.0, -1.0):
         arrays["factor"][0] = value
         with pytest.raises(BadState, match="positive definite"):
@@ -282,7 +287,7 @@ def test_a_factor_that_cannot_be_divided_by_is_refused():
 @pytest.mark.parametrize("name", ["s", "frozen_s", "p"])
 def test_a_negative_sum_of_squares_is_refused(name):
     blob = dump(trained(20))
-    _, arrays = codec.unpack(codec.Kind.LEARNER, blob)
+    arrays = arrays_of(blob)
     arrays[name][0] = -1.0
     with pytest.raises(BadState, match="negative"):
         load(altered(blob, arrays={name: arrays[name]}))
