@@ -96,7 +96,11 @@ def bad_json(error: Exception, body: bytes) -> BadRequest:
 
 def _first_wrong_name(body: bytes, arm: int) -> str:
     """Which of an arm's named features is no number: the decoder does not tell."""
-    for name, value in json.loads(body)["arms"][arm]["features"].items():
+    try:
+        features = json.loads(body)["arms"][arm]["features"].items()
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        return ""  # the decoder had not come to what is wrong further on
+    for name, value in features:
         if value is not None and (isinstance(value, bool) or not isinstance(value, int | float)):
             return f"arms[{arm}].features.{name}"
     return ""

@@ -80,7 +80,7 @@ async def _export(engine: Engine) -> list[bytes]:
         ],
         "recent": recent,
     }
-    records = [one.record for one in decisions]
+    records = [b"".join(one.record for one in decisions)]  # there may be very many
 
     def packed() -> list[bytes]:
         arrays = {"learner": dump_parts(replica.learner), "records": records}

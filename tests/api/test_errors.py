@@ -290,3 +290,14 @@ def test_a_named_feature_that_is_no_number_is_named(http, learner, value, said):
     [error] = refused.json()["errors"]
     assert error["loc"] == "arms[1].features.price"
     assert said in error["msg"]
+
+
+@pytest.mark.parametrize(
+    "rest",
+    [b"", b"}}]", b"}}], " + b'"x": ' + b"[" * 100_000, b'}}], "arms": 1}', b'}}], "arms": []}'],
+)
+def test_what_is_wrong_after_a_wrong_named_feature_is_no_bug(http, rest):
+    text = b'{"arms": [{"features": {"age": "x"' + rest
+    refused = http.post("/select", content=text, headers=JSON)
+    assert refused.status_code == 422
+    assert refused.json()["errors"]
